@@ -1,0 +1,103 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// What every target is compiled with. Concurrency is strict, and a warning is an error.
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+func module(_ name: String, _ dependencies: [Target.Dependency] = [], path: String? = nil) -> Target {
+    .target(name: name, dependencies: dependencies, path: path ?? "Sources/\(name)", swiftSettings: settings)
+}
+
+func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, path: "Sources/\(name)", swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(
+        name: "\(name)Tests", dependencies: dependencies, path: "Tests/\(name)Tests", swiftSettings: settings)
+}
+
+func library(_ name: String) -> Target {
+    .systemLibrary(name: name, path: "Sources/\(name)")
+}
+
+let package = Package(
+    name: "twoefay",
+    products: [
+        .executable(name: "twoefayd", targets: ["twoefayd"]),
+        .executable(name: "twoefay", targets: ["twoefay"]),
+    ],
+    targets: [
+        // C libraries, each touched by the one module that names it below.
+        library("CLinux"), library("CNghttp2"), library("COpenSSL"), library("CSQLite"), library("CMariaDB"),
+        library("CYAML"), library("CQREncode"),
+
+        // Leaves.
+        module("Bytes"),
+        module("World", ["CLinux"]),
+        module("JSON"),
+        module("Log", ["CLinux", "World"]),
+        module("YAML", ["CYAML"]),
+        module("QR", ["CQREncode"]),
+        module("Crypto", ["Bytes", "COpenSSL", "JSON", "World"]),
+        module("HTTP"),
+
+        // How bytes come and go.
+        module("EventLoop", ["CLinux", "World"]),
+        module("TLS", ["Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop"]),
+        module("HTTP2", ["Bytes", "CLinux", "CNghttp2", "Crypto", "EventLoop", "HTTP", "Log", "TLS", "World"]),
+
+        // The product.
+        module("Domain", ["Bytes", "Crypto", "JSON", "World"]),
+        module("Relay", ["Bytes", "Crypto", "Domain", "JSON", "Log", "World"]),
+        module("API", ["Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "World"]),
+
+        // What stands behind the product's ports.
+        module(
+            "Storage",
+            [
+                "Bytes", "CMariaDB", "CSQLite", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World",
+            ]),
+        module(
+            "Couriers",
+            ["Bytes", "Crypto", "Domain", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Relay", "TLS", "World"]),
+
+        // Settings and assembly, and the programs.
+        module(
+            "Daemon",
+            [
+                "API", "Bytes", "CLinux", "Couriers", "Crypto", "Domain", "EventLoop", "HTTP", "HTTP2", "JSON", "Log",
+                "Relay", "Storage", "TLS", "World", "YAML",
+            ]),
+        module(
+            "FakeAPNs",
+            ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World"]),
+        module(
+            "Demo",
+            [
+                "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON",
+                "Log", "TLS", "World",
+            ]),
+        program("twoefayd", ["CLinux", "Daemon"]),
+        program(
+            "twoefay",
+            [
+                "Bytes", "CLinux", "Crypto", "Daemon", "Demo", "Domain", "EventLoop", "JSON", "Log", "Relay",
+                "Storage", "World",
+            ]),
+
+        // Tests: one folder per module.
+        module(
+            "TestSupport",
+            [
+                "API", "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2",
+                "JSON", "Log", "Relay", "Storage", "TLS", "World",
+            ], path: "Tests/TestSupport"),
+    ]
+)

@@ -1,0 +1,83 @@
+/// The texts that bytes have: lower-case hexadecimal and base64url without padding (RFC 4648 §5).
+public enum Hex {
+    public static func encode(_ bytes: some Collection<UInt8>) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(unsafeUninitializedCapacity: bytes.count * 2) { buffer in
+            var at = 0
+            for byte in bytes {
+                buffer[at] = digits[Int(byte >> 4)]
+                buffer[at + 1] = digits[Int(byte & 15)]
+                at += 2
+            }
+            return at
+        }
+    }
+
+    /// Nil for an odd length, an upper-case letter, or anything that is not a hexadecimal digit: one text per value.
+    public static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        let digits = Array(text.utf8)
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        func value(_ digit: UInt8) -> UInt8? {
+            switch digit {
+            case 0x30...0x39: digit - 0x30
+            case 0x61...0x66: digit - 0x61 + 10
+            default: nil
+            }
+        }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(digits.count / 2)
+        for at in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = value(digits[at]), let low = value(digits[at + 1]) else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+}
+
+public enum Base64URL {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+
+    public static func encode(_ bytes: some Collection<UInt8>) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count * 4 + 2) / 3)
+        var held: UInt32 = 0
+        var bits = 0
+        for byte in bytes {
+            held = held << 8 | UInt32(byte)
+            bits += 8
+            while bits >= 6 {
+                bits -= 6
+                text.append(alphabet[Int(held >> bits & 63)])
+            }
+        }
+        if bits > 0 { text.append(alphabet[Int(held << (6 - bits) & 63)]) }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Nil for padding, a foreign character, an impossible length, or bits left over: one text per value.
+    public static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count * 3 / 4)
+        var held: UInt32 = 0
+        var bits = 0
+        for character in text.utf8 {
+            let value: UInt32
+            switch character {
+            case 0x41...0x5a: value = UInt32(character - 0x41)
+            case 0x61...0x7a: value = UInt32(character - 0x61 + 26)
+            case 0x30...0x39: value = UInt32(character - 0x30 + 52)
+            case UInt8(ascii: "-"): value = 62
+            case UInt8(ascii: "_"): value = 63
+            default: return nil
+            }
+            held = held << 6 | value
+            bits += 6
+            if bits >= 8 {
+                bits -= 8
+                bytes.append(UInt8(truncatingIfNeeded: held >> bits))
+            }
+        }
+        guard bits < 6, held & ((1 << bits) - 1) == 0 else { return nil }
+        return bytes
+    }
+}

@@ -1,0 +1,51 @@
+/// A moment of the wall clock, in milliseconds since 1970, UTC. Never used to measure how long something took.
+public struct Timestamp: Hashable, Comparable, Sendable {
+    public var milliseconds: Int64
+
+    public init(milliseconds: Int64) { self.milliseconds = milliseconds }
+    public init(seconds: Int64) { self.milliseconds = seconds * 1000 }
+
+    /// Whole seconds, rounded down, as `iat` and `exp` want them.
+    public var seconds: Int64 { milliseconds.quotientRoundingDown(by: 1000) }
+
+    public static func < (a: Timestamp, b: Timestamp) -> Bool { a.milliseconds < b.milliseconds }
+    public static func + (a: Timestamp, b: Duration) -> Timestamp {
+        Timestamp(milliseconds: a.milliseconds + b.wholeMilliseconds)
+    }
+    public static func - (a: Timestamp, b: Duration) -> Timestamp {
+        Timestamp(milliseconds: a.milliseconds - b.wholeMilliseconds)
+    }
+    public static func - (a: Timestamp, b: Timestamp) -> Duration {
+        .milliseconds(a.milliseconds - b.milliseconds)
+    }
+}
+
+/// A moment of the monotonic clock, in nanoseconds since some start. It never jumps and means nothing elsewhere.
+public struct Instant: Hashable, Comparable, Sendable {
+    public var nanoseconds: Int64
+
+    public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+
+    public static func < (a: Instant, b: Instant) -> Bool { a.nanoseconds < b.nanoseconds }
+    public static func + (a: Instant, b: Duration) -> Instant {
+        Instant(nanoseconds: a.nanoseconds + b.wholeNanoseconds)
+    }
+    public static func - (a: Instant, b: Instant) -> Duration { .nanoseconds(a.nanoseconds - b.nanoseconds) }
+}
+
+extension Duration {
+    public var wholeMilliseconds: Int64 {
+        components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
+    }
+    public var wholeNanoseconds: Int64 {
+        components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000
+    }
+}
+
+extension Int64 {
+    /// Division that rounds towards minus infinity, as calendars need it before 1970.
+    func quotientRoundingDown(by divisor: Int64) -> Int64 {
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? quotient - 1 : quotient
+    }
+}

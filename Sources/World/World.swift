@@ -1,0 +1,73 @@
+import CLinux
+import Glibc
+
+/// What the program takes from outside and a test gives instead: the time.
+public protocol TimeSource: Sendable {
+    /// The wall clock: for what people and other machines read.
+    func now() -> Timestamp
+    /// The monotonic clock: for deadlines, ages and back-off.
+    func instant() -> Instant
+}
+
+/// What the program takes from outside and a test gives instead: chance. Everything drawn here must be unguessable.
+public protocol Randomness: Sendable {
+    func fill(_ bytes: UnsafeMutableRawBufferPointer)
+}
+
+extension Randomness {
+    public func bytes(_ count: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            fill(UnsafeMutableRawBufferPointer(buffer))
+            filled = count
+        }
+    }
+
+    /// A number below `bound`, every one equally likely.
+    public func number(below bound: UInt64) -> UInt64 {
+        var source = Drawn(randomness: self)
+        return UInt64.random(in: 0..<bound, using: &source)
+    }
+}
+
+private struct Drawn: RandomNumberGenerator {
+    let randomness: any Randomness
+
+    mutating func next() -> UInt64 {
+        randomness.bytes(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}
+
+/// The machine's clocks.
+public struct SystemTime: TimeSource {
+    public init() {}
+
+    public func now() -> Timestamp {
+        var moment = timespec()
+        clock_gettime(CLOCK_REALTIME, &moment)
+        return Timestamp(milliseconds: Int64(moment.tv_sec) * 1000 + Int64(moment.tv_nsec) / 1_000_000)
+    }
+
+    public func instant() -> Instant {
+        var moment = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &moment)
+        return Instant(nanoseconds: Int64(moment.tv_sec) * 1_000_000_000 + Int64(moment.tv_nsec))
+    }
+}
+
+/// The kernel's generator.
+public struct SystemRandomness: Randomness {
+    public init() {}
+
+    public func fill(_ bytes: UnsafeMutableRawBufferPointer) {
+        var filled = 0
+        while filled < bytes.count, let start = bytes.baseAddress {
+            let count = getrandom(start + filled, bytes.count - filled, 0)
+            if count > 0 {
+                filled += count
+            } else if errno != EINTR {
+                // Without randomness every secret would be guessable: there is nothing safe left to do.
+                fatalError("getrandom failed: errno \(errno)")
+            }
+        }
+    }
+}
