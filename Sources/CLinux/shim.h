@@ -3,6 +3,11 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
+// Glibc's Swift module knows `fd_set` by its plain-C member names; the same type must not look different here.
+#include <features.h>
+#undef __USE_XOPEN
+#include <sys/select.h>
+#define __USE_XOPEN 1
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
