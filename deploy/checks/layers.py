@@ -1,0 +1,44 @@
+"""How the modules stand on each other. A module may depend on modules of earlier lines only, so every arrow points down.
+
+Package.swift says what each target depends on; this says what it may depend on. A new module needs a place here.
+"""
+
+LAYERS = [
+    ["CLinux", "CNghttp2", "COpenSSL", "CSQLite", "CMariaDB", "CYAML", "CQREncode"],
+    ["Bytes", "World", "JSON", "YAML", "QR", "HTTP"],
+    ["Log", "Crypto", "EventLoop"],
+    ["TLS", "Domain"],
+    ["HTTP2", "Relay"],
+    ["API", "Storage", "Couriers"],
+    ["Daemon", "FakeAPNs"],
+    ["Demo"],
+    ["twoefayd", "twoefay"],
+    ["TestSupport"],
+]
+
+# Test targets (…Tests) stand above everything.
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+# Each C library has the modules that may touch it. CLinux is the system's own headers: anybody's below the product.
+C_USERS = {
+    "CNghttp2": ["Sources/HTTP2/"],
+    "COpenSSL": ["Sources/Crypto/", "Sources/TLS/"],
+    "CSQLite": ["Sources/Storage/SQLite/"],
+    "CMariaDB": ["Sources/Storage/MariaDB/"],
+    "CYAML": ["Sources/YAML/"],
+    "CQREncode": ["Sources/QR/"],
+}
+
+# The product knows no socket, no SQL and no C: whatever else changes, these may not appear among its dependencies.
+PRODUCT = ["Domain", "Relay", "API"]
+FOREIGN_TO_PRODUCT = ["EventLoop", "TLS", "HTTP2", "Storage", "Couriers", "YAML", "CLinux", *C_USERS]
+
+# What the toolchain brings and any file may import. Foundation in all its forms is left out on purpose.
+TOOLCHAIN = ["Swift", "Glibc", "Synchronization", "_Concurrency"]
+TOOLCHAIN_FOR_TESTS = ["Testing"]
+
+# Where a promise that the compiler cannot check is allowed, always with its guard stated above it.
+UNCHECKED = [
+    "Sources/EventLoop/", "Sources/TLS/", "Sources/HTTP2/", "Sources/Crypto/",
+    "Sources/Storage/SQLite/", "Sources/Storage/MariaDB/",
+]

@@ -1,0 +1,292 @@
+"""Every rule is a function from the project to (file, line, what is wrong); its name is what the allow file calls it."""
+import json
+import os
+import re
+import subprocess
+from layers import (
+    C_USERS, FOREIGN_TO_PRODUCT, PRODUCT, RANK, TOOLCHAIN, TOOLCHAIN_FOR_TESTS, UNCHECKED)
+from swift_text import SwiftText, line_of
+
+RULES = {}
+ASKS_FOR_A_REASON, TOO_LONG = 350, 500
+
+
+class CannotRun(Exception):
+    pass
+
+
+class Project:
+    """What the rules look at: the targets as declared, and the files as they lie there."""
+
+    def __init__(self, root, package):
+        self.root, self.notes = root, []
+        self.targets = {target["name"]: target for target in package["targets"]}
+        self.files = tracked(root)
+        self.swift = {
+            path: SwiftText(read(root, path)) for path in self.files
+            if path.endswith(".swift") and path.startswith(("Sources/", "Tests/"))}
+        self.sources = {path: text for path, text in self.swift.items() if path.startswith("Sources/")}
+
+    def target_of(self, path):
+        owners = [t for t in self.targets.values() if path.startswith(t.get("path", "?") + "/")]
+        return max(owners, key=lambda target: len(target["path"]), default=None)
+
+    def dependencies(self, target):
+        names = []
+        for dependency in target["dependencies"]:
+            for form in ("byName", "target", "product"):
+                if form in dependency:
+                    names.append(dependency[form][0])
+        return names
+
+
+def package_of(root):
+    try:
+        run = subprocess.run(
+            ["swift", "package", "--package-path", root, "dump-package"], capture_output=True, text=True)
+    except FileNotFoundError:
+        raise CannotRun("there is no `swift` on the PATH; install Swift 6.3 from https://www.swift.org/install/linux/")
+    if run.returncode != 0:
+        raise CannotRun("Package.swift does not load:\n" + run.stderr)
+    return json.loads(run.stdout)
+
+
+def tracked(root):
+    """The files of the project: what git knows or would add; without git, everything but what is built."""
+    run = subprocess.run(
+        ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], capture_output=True)
+    if run.returncode == 0:
+        names = [os.fsdecode(name) for name in run.stdout.split(b"\0") if name]
+    else:
+        names = []
+        for folder, folders, files in os.walk(root):
+            folders[:] = [name for name in folders if name not in (".build", ".git", "__pycache__")]
+            names += [os.path.relpath(os.path.join(folder, name), root) for name in files]
+    return sorted(name for name in set(names) if os.path.isfile(os.path.join(root, name)))
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def rule(function):
+    RULES[function.__name__.replace("_", "-")] = function
+    return function
+
+
+def found(pattern, text):
+    return ((line_of(text, match.start()), match) for match in re.finditer(pattern, text, re.MULTILINE))
+
+
+# How the modules stand on each other.
+
+@rule
+def targets(project):
+    for path in project.swift:
+        if project.target_of(path) is None:
+            yield path, 1, "belongs to no target of Package.swift, so nothing builds it"
+    for name, target in project.targets.items():
+        if target["type"] == "test":
+            continue
+        if name not in RANK:
+            yield "Package.swift", 1, f"module {name} has no place in deploy/checks/layers.py"
+            continue
+        for other in project.dependencies(target):
+            if RANK.get(other, -1) >= RANK[name]:
+                yield "Package.swift", 1, f"{name} depends on {other}, which does not stand below it (layers.py)"
+            if name in PRODUCT and other in FOREIGN_TO_PRODUCT:
+                yield "Package.swift", 1, f"{name} is the product and knows no {other}: give it a port instead"
+
+
+@rule
+def imports(project):
+    pattern = (r"^[ \t]*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)?"
+               r"import\s+(?:(?:struct|class|enum|protocol|typealias|func|var|let)\s+)?(\w+)")
+    for path, swift in project.swift.items():
+        target = project.target_of(path)
+        if target is None:
+            continue
+        allowed = set(project.dependencies(target)) | set(TOOLCHAIN)
+        if path.startswith("Tests/"):
+            allowed |= set(TOOLCHAIN_FOR_TESTS)
+        for line, match in found(pattern, swift.code):
+            name = match.group(1)
+            if "Foundation" in name:
+                yield path, line, f"imports {name}: nothing of Foundation is used here"
+            elif name in C_USERS and not path.startswith(tuple(C_USERS[name])):
+                yield path, line, f"imports {name}, which only {' and '.join(C_USERS[name])} may touch"
+            elif name not in allowed:
+                yield path, line, f"imports {name}, which target {target['name']} does not declare in Package.swift"
+
+
+# What is not written here, and what is written instead.
+
+BANNED = {
+    "codable": (r"\b(?:Codable|Encodable|Decodable|CodingKey|JSONEncoder|JSONDecoder|JSONSerialization)\b",
+                "JSON is read and written by hand (module JSON)", []),
+    "force-try": (r"\btry\s*!", "handle the error, or make the function throw", []),
+    "tasks": (r"(?<!\.)\bTask\s*(?:<[^>{}()]*>)?\s*[({]|\bTask\s*(?:<[^>{}()]*>)?\.(?:detached|sleep|immediate\w*|init)\b",
+              "work starts through loop.spawn, and waits through loop.schedule", ["Sources/EventLoop/"]),
+    "blocking-sleep": (r"\bThread\.sleep\b|\b(?:usleep|nanosleep|clock_nanosleep|sleep)\s*\(",
+                       "wait for the event, or use loop.schedule", []),
+    "threads": (r"\b(?:pthread_create|DispatchQueue|OperationQueue)\b|\bThread\s*[({.]",
+                "threads belong to EventLoop: LoopGroup or WorkerThread", ["Sources/EventLoop/"]),
+    "chance": (r"\bSystemRandomNumberGenerator\b|\barc4random|\bRAND_(?:priv_)?bytes\b|\.shuffled\(\)|\.randomElement\(\)"
+               r"|\.random\(in:(?![^\n]*using:)",
+               "chance comes from World.Randomness, so that a test can give it", ["Sources/World/"]),
+    "clocks": (r"\b(?:clock_gettime|gettimeofday|ContinuousClock|SuspendingClock)\b|\btime\(nil\)",
+               "time comes from World.TimeSource, so that a test can give it", ["Sources/World/"]),
+}
+
+
+def ban(name, pattern, instead, allowed):
+    def breaches(project):
+        for path, swift in project.sources.items():
+            if not path.startswith(tuple(allowed)) or not allowed:
+                for line, match in found(pattern, swift.code):
+                    yield path, line, f"`{match.group(0).strip()}`: {instead}"
+    RULES[name] = breaches
+
+
+for banned, (expression, instead, places) in BANNED.items():
+    ban(banned, expression, instead, places)
+
+
+@rule
+def sleeping_tests(project):
+    for path, swift in project.swift.items():
+        if path.startswith("Tests/"):
+            for line, match in found(r"\bTask\.sleep\b|\b(?:usleep|nanosleep|sleep)\s*\(", swift.code):
+                yield path, line, f"`{match.group(0)}`: await the event itself; a time to sleep is a guess"
+
+
+@rule
+def names(project):
+    words = r"Manager|Utils?|Helpers?"
+    for path, swift in project.swift.items():
+        if re.search(rf"(?:{words})(?=[A-Z./+]|$)", path):
+            yield path, 1, "a name that says nothing (Manager, Utils, Helper): name the subject"
+        declared = rf"\b(?:class|struct|enum|protocol|actor|extension|typealias|func|var|let|case)\s+(\w*(?:{words})\b)"
+        for line, match in found(declared, swift.code):
+            yield path, line, f"{match.group(1)}: a name that says nothing; name the subject"
+
+
+@rule
+def unfinished(project):
+    for path, swift in project.sources.items():
+        for line, match in found(r"\b(?:TODO|FIXME|XXX|HACK)\b", swift.comments):
+            yield path, line, f"{match.group(0)} left behind: do it, or say in docs/ what is not there"
+
+
+@rule
+def unchecked(project):
+    count = 0
+    for path, swift in project.sources.items():
+        lines, comments = swift.code.split("\n"), swift.comments.split("\n")
+        for line, match in found(r"@unchecked\s+Sendable|\bnonisolated\s*\(\s*unsafe\s*\)", swift.code):
+            count += 1
+            if not path.startswith(tuple(UNCHECKED)):
+                yield path, line, f"`{match.group(0)}` outside EventLoop and the C wrappers"
+            elif not guard_stated(lines, comments, line - 1):
+                yield path, line, f"`{match.group(0)}`: the comment directly above must state its guard (with that word)"
+    project.notes.append(f"deploy/check: {count} unchecked promises of Sendable, each with its guard")
+
+
+def guard_stated(lines, comments, index):
+    """The comment right above the declaration, over any attributes; or one on the line itself."""
+    said = [comments[index]]
+    above = index - 1
+    while above >= 0 and lines[above].strip().startswith("@"):
+        above -= 1
+    while above >= 0 and comments[above].strip() and not lines[above].strip():
+        said.append(comments[above])
+        above -= 1
+    return re.search(r"\bguard(?:s|ed)?\b", " ".join(said), re.IGNORECASE) is not None
+
+
+# SQL.
+
+def schema_files(project):
+    return [path for path in project.files if path.endswith("schema.sql")]
+
+
+def sql_only(text):
+    """SQL without its comments, but with what stands inside /*M! … */ and /*S! … */."""
+    text = re.sub(r"--[^\n]*", "", text)
+    return re.sub(r"/\*(?![MS]!).*?\*/", lambda match: "\n" * match.group(0).count("\n"), text, flags=re.DOTALL)
+
+
+@rule
+def sql_asks_outside(project):
+    pattern = (r"(?i)\b(?:NOW|SYSDATE|CURDATE|CURTIME|UNIX_TIMESTAMP|UTC_TIMESTAMP|LOCALTIME|JULIANDAY|UUID|RAND|RANDOM|"
+               r"RANDOMBLOB)\s*\(|\bCURRENT_(?:TIMESTAMP|DATE|TIME)\b|'now'")
+    places = {path: sql_only(read(project.root, path)) for path in schema_files(project)}
+    places.update({path: swift.quoted for path, swift in project.sources.items() if path.startswith("Sources/Storage/")})
+    for path, text in places.items():
+        for line, match in found(pattern, text):
+            yield path, line, f"`{match.group(0).strip()}`: SQL is given the time and chance, it never asks for them"
+
+
+@rule
+def tables_in_engines(project):
+    tables = set()
+    for path in schema_files(project):
+        tables |= {match.group(1).lower() for _, match in found(
+            r"(?i)\bCREATE\s+(?:TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?[`\"]?(\w+)", sql_only(read(project.root, path)))}
+    for path, swift in project.sources.items():
+        if path.startswith(("Sources/Storage/SQLite/", "Sources/Storage/MariaDB/")):
+            for line, match in found(
+                    r"(?i)\b(?:FROM|INTO|UPDATE|JOIN|TABLE|EXISTS|VIEW)\s+[`\"]?(\w+)", swift.quoted):
+                if match.group(1).lower() in tables:
+                    yield path, line, f"table {match.group(1)}: engines know no table, their statements come from SQL/"
+
+
+# Files.
+
+@rule
+def length(project):
+    for path, swift in project.swift.items():
+        lines = swift.text.count("\n")
+        if lines > TOO_LONG:
+            yield path, lines, f"{lines} lines: split it by subject, or allow it with a reason"
+        elif lines > ASKS_FOR_A_REASON:
+            project.notes.append(f"{path}: {lines} lines, does it still have one subject?")
+
+
+@rule
+def machine_paths(project):
+    # Written with brackets so that this file does not accuse itself.
+    pattern = (r"(?<![\w.~-])/(?:home/[\w.-]+|Users/[\w.-]+|roo[t]/\S|wor[k]/\S|far[m]/\S|opt/swif[t]/"
+               r"|tm[p]/(?:plan|wt-|bash_jobs)\S*)")
+    for path in project.files:
+        if path.endswith((".png", ".ico", ".der", ".p12", ".db")):
+            continue
+        for line, match in found(pattern, read(project.root, path)):
+            yield path, line, f"`{match.group(0)}` is a path of somebody's machine"
+
+
+# Exceptions, each with its reason, and each used.
+
+def allowances(root):
+    path = "deploy/check-allow"
+    if not os.path.exists(os.path.join(root, path)):
+        return
+    for number, line in enumerate(read(root, path).split("\n"), 1):
+        words = line.split(None, 2)
+        if words and not line.startswith("#"):
+            yield path, number, words
+
+
+def check(project):
+    breaches = [(path, line, name, what) for name, function in RULES.items() for path, line, what in function(project)]
+    for allow, number, words in list(allowances(project.root) or []):
+        if len(words) < 3:
+            breaches.append((allow, number, "allow", "needs RULE FILE and the reason"))
+            continue
+        kept = [breach for breach in breaches if not (breach[2] == words[0] and breach[0] == words[1])]
+        if len(kept) == len(breaches):
+            breaches.append((allow, number, "allow", f"allows {words[0]} in {words[1]}, where it is not needed"))
+        else:
+            breaches = kept
+    return [f"{path}:{line}: [{name}] {what}" for path, line, name, what in sorted(breaches)]
