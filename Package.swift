@@ -99,5 +99,6 @@ let package = Package(
                 "API", "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2",
                 "JSON", "Log", "Relay", "Storage", "TLS", "World",
             ], path: "Tests/TestSupport"),
+        tests("JSON", ["JSON"]),
     ]
 )
