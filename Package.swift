@@ -100,5 +100,6 @@ let package = Package(
                 "JSON", "Log", "Relay", "Storage", "TLS", "World",
             ], path: "Tests/TestSupport"),
         tests("JSON", ["JSON"]),
+        tests("Log", ["JSON", "Log", "World"]),
     ]
 )

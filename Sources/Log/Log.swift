@@ -1,0 +1,92 @@
+import World
+
+public enum LogLevel: String, Sendable, Comparable, CaseIterable {
+    case debug
+    case info
+    /// Something an operator wants to have seen: a start, a reload, a lock.
+    case notice
+    /// Something works less well than it should.
+    case warning
+    /// Something does not work.
+    case error
+
+    private var rank: Int {
+        switch self {
+        case .debug: 0
+        case .info: 1
+        case .notice: 2
+        case .warning: 3
+        case .error: 4
+        }
+    }
+
+    public static func < (a: LogLevel, b: LogLevel) -> Bool { a.rank < b.rank }
+}
+
+public enum LogFormat: String, Sendable, CaseIterable {
+    /// `time=… level=info event=… key=value`: read by people and by grep.
+    case logfmt
+    /// The same as one JSON object a line.
+    case json
+}
+
+/// Events, one a line. The event's name is fixed text: whatever a peer had a say in stands behind a key, escaped.
+public final class Log: Sendable {
+    public let minimum: LogLevel
+    private let format: LogFormat
+    private let time: any TimeSource
+    private let sink: any LogSink
+    private let context: LogFields
+
+    public init(
+        format: LogFormat = .logfmt, minimum: LogLevel = .info, time: any TimeSource = SystemTime(),
+        sink: any LogSink = StandardErrorSink()
+    ) {
+        self.minimum = minimum
+        self.format = format
+        self.time = time
+        self.sink = sink
+        self.context = LogFields()
+    }
+
+    private init(_ parent: Log, adding fields: LogFields) {
+        minimum = parent.minimum
+        format = parent.format
+        time = parent.time
+        sink = parent.sink
+        context = parent.context.merging(fields)
+    }
+
+    /// A log whose lines all carry these fields.
+    public func with(_ fields: LogFields) -> Log { Log(self, adding: fields) }
+
+    public func debug(_ event: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {
+        record(.debug, event, fields)
+    }
+
+    public func info(_ event: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {
+        record(.info, event, fields)
+    }
+
+    public func notice(_ event: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {
+        record(.notice, event, fields)
+    }
+
+    public func warning(_ event: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {
+        record(.warning, event, fields)
+    }
+
+    public func error(_ event: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {
+        record(.error, event, fields)
+    }
+
+    private func record(_ level: LogLevel, _ event: StaticString, _ fields: () -> LogFields) {
+        guard level >= minimum else { return }
+        var line = LogLine(format: format)
+        line.add("time", .text(time.now().rfc3339))
+        line.add("level", .text(level.rawValue))
+        line.add("event", .text(event.description))
+        for (key, value) in context.merging(fields()).all { line.add(key.rawValue, value) }
+        sink.write(line.finish())
+    }
+}
