@@ -99,7 +99,9 @@ let package = Package(
                 "API", "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2",
                 "JSON", "Log", "Relay", "Storage", "TLS", "World",
             ], path: "Tests/TestSupport"),
+        tests("Bytes", ["Bytes"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),
+        tests("World", ["World"]),
     ]
 )

@@ -1,0 +1,65 @@
+import Bytes
+import Testing
+
+@Suite struct Texts {
+    @Test(
+        "RFC 4648 §10, without padding",
+        arguments: [
+            ("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"), ("fooba", "Zm9vYmE"),
+            ("foobar", "Zm9vYmFy"),
+        ])
+    func base64URL(plain: String, text: String) {
+        #expect(Base64URL.encode(Array(plain.utf8)) == text)
+        #expect(Base64URL.decode(text) == Array(plain.utf8))
+    }
+
+    @Test func base64URLUsesItsOwnAlphabet() {
+        #expect(Base64URL.encode([0xfb, 0xff, 0xfe]) == "-__-")
+        #expect(Base64URL.decode("-__-") == [0xfb, 0xff, 0xfe])
+    }
+
+    @Test("One text a value", arguments: ["Z", "Zg==", "Zh", "Zm9", "Zm+v", "Zm/v", "Zm9v\n", " Zm9v", "Zm9vé", "A"])
+    func base64URLRefusals(text: String) {
+        #expect(Base64URL.decode(text) == nil)
+    }
+
+    @Test func everyLengthGoesThroughBoth() {
+        for length in 0..<100 {
+            let bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 * 7 + length) }
+            #expect(Base64URL.decode(Base64URL.encode(bytes)) == bytes)
+            #expect(Hex.decode(Hex.encode(bytes)) == bytes)
+        }
+    }
+
+    @Test func hex() {
+        #expect(Hex.encode([0x00, 0x0f, 0xff]) == "000fff")
+        #expect(Hex.decode("000fff") == [0x00, 0x0f, 0xff])
+    }
+
+    @Test(arguments: ["0", "0G", "FF", "0x", " 00", "００"])
+    func hexRefusals(text: String) {
+        #expect(Hex.decode(text) == nil)
+    }
+}
+
+@Suite struct Secrets {
+    @Test func printingShowsNothing() {
+        let secret = Secret(utf8: "hunter2")
+        #expect("\(secret)" == "[secret]")
+        #expect(String(reflecting: secret) == "[secret]")
+        #expect("\([secret])" == "[[secret]]")
+        var dumped = ""
+        dump(secret, to: &dumped)
+        #expect(!dumped.contains("104"))
+        #expect(secret.reveal() == Array("hunter2".utf8))
+        #expect(secret.count == 7)
+    }
+
+    @Test func matching() {
+        #expect(Secret.matches([1, 2, 3], [1, 2, 3]))
+        #expect(Secret.matches([UInt8](), [UInt8]()))
+        #expect(!Secret.matches([1, 2, 3], [1, 2, 4]))
+        #expect(!Secret.matches([1, 2, 3], [0, 2, 3]))
+        #expect(!Secret.matches([1, 2, 3], [1, 2]))
+    }
+}
