@@ -30,3 +30,10 @@
 static inline int clinux_write_stderr(const void *bytes, size_t count) {
     return (int)write(STDERR_FILENO, bytes, count);
 }
+
+// EventLoop: variadics.
+
+/// The name that `top` and a debugger show for the calling thread; the kernel keeps 15 characters of it.
+static inline void clinux_name_thread(const char *name) {
+    prctl(PR_SET_NAME, (unsigned long)name, 0, 0, 0);
+}

@@ -1,0 +1,29 @@
+import World
+
+/// Several loops, each on a thread of its own.
+public final class LoopGroup: Sendable {
+    public let loops: [EventLoop]
+    private let threads: [SystemThread]
+
+    private init(loops: [EventLoop], threads: [SystemThread]) {
+        self.loops = loops
+        self.threads = threads
+    }
+
+    public static func start(count: Int, time: any TimeSource) throws(SystemFailure) -> LoopGroup {
+        var loops: [EventLoop] = []
+        var threads: [SystemThread] = []
+        for number in 0..<count {
+            let loop = try EventLoop(name: "loop-\(number)", time: time)
+            loops.append(loop)
+            threads.append(try SystemThread(name: loop.name) { loop.run() })
+        }
+        return LoopGroup(loops: loops, threads: threads)
+    }
+
+    /// Not from one of its own loops: it waits for them.
+    public func stopAndJoin() {
+        for loop in loops { loop.stop() }
+        for thread in threads { thread.join() }
+    }
+}

@@ -1,0 +1,118 @@
+import World
+
+/// Names a timer. A stale one names nothing: the slot's generation has moved on.
+public struct TimerID: Hashable, Sendable {
+    fileprivate let slot: Int32
+    fileprivate let generation: UInt32
+}
+
+/// A binary heap of deadlines that knows where each timer stands, so that a cancelled one leaves at once.
+/// Timers of one deadline fire in the order in which they were added.
+struct TimerHeap<Work> {
+    private struct Entry {
+        let deadline: Instant
+        let order: UInt64
+        let slot: Int32
+    }
+
+    private struct Slot {
+        var work: Work?
+        var position: Int32
+        var generation: UInt32
+    }
+
+    private var entries: [Entry] = []
+    private var slots: [Slot] = []
+    private var free: [Int32] = []
+    private var added: UInt64 = 0
+
+    var count: Int { entries.count }
+    var nextDeadline: Instant? { entries.first?.deadline }
+
+    mutating func add(_ work: Work, at deadline: Instant) -> TimerID {
+        let slot: Int32
+        if let last = free.popLast() {
+            slot = last
+            slots[Int(slot)].work = work
+        } else {
+            slot = Int32(slots.count)
+            slots.append(Slot(work: work, position: 0, generation: 0))
+        }
+        added += 1
+        entries.append(Entry(deadline: deadline, order: added, slot: slot))
+        rise(entries.count - 1)
+        return TimerID(slot: slot, generation: slots[Int(slot)].generation)
+    }
+
+    @discardableResult
+    mutating func cancel(_ id: TimerID) -> Bool {
+        guard Int(id.slot) < slots.count, slots[Int(id.slot)].generation == id.generation,
+            slots[Int(id.slot)].work != nil
+        else { return false }
+        remove(at: Int(slots[Int(id.slot)].position))
+        release(id.slot)
+        return true
+    }
+
+    /// The earliest timer's work, if its deadline is not after `now`.
+    mutating func popDue(_ now: Instant) -> Work? {
+        guard let first = entries.first, first.deadline <= now else { return nil }
+        let work = slots[Int(first.slot)].work
+        remove(at: 0)
+        release(first.slot)
+        return work
+    }
+
+    private mutating func release(_ slot: Int32) {
+        slots[Int(slot)].work = nil
+        slots[Int(slot)].generation &+= 1
+        free.append(slot)
+    }
+
+    private mutating func remove(at position: Int) {
+        let last = entries.count - 1
+        if position != last {
+            entries[position] = entries[last]
+            entries.removeLast()
+            rise(position)
+            sink(position)
+        } else {
+            entries.removeLast()
+        }
+    }
+
+    private static func precedes(_ a: Entry, _ b: Entry) -> Bool {
+        a.deadline == b.deadline ? a.order < b.order : a.deadline < b.deadline
+    }
+
+    private mutating func rise(_ start: Int) {
+        var at = start
+        let entry = entries[at]
+        while at > 0 {
+            let parent = (at - 1) / 2
+            guard Self.precedes(entry, entries[parent]) else { break }
+            place(entries[parent], at)
+            at = parent
+        }
+        place(entry, at)
+    }
+
+    private mutating func sink(_ start: Int) {
+        var at = start
+        let entry = entries[at]
+        while true {
+            var child = 2 * at + 1
+            guard child < entries.count else { break }
+            if child + 1 < entries.count, Self.precedes(entries[child + 1], entries[child]) { child += 1 }
+            guard Self.precedes(entries[child], entry) else { break }
+            place(entries[child], at)
+            at = child
+        }
+        place(entry, at)
+    }
+
+    private mutating func place(_ entry: Entry, _ position: Int) {
+        entries[position] = entry
+        slots[Int(entry.slot)].position = Int32(position)
+    }
+}

@@ -1,0 +1,83 @@
+import Glibc
+import Synchronization
+
+/// Takes work and does it, one piece after the other.
+public protocol Worker: Sendable {
+    func post(_ work: @escaping @Sendable () -> Void)
+}
+
+extension EventLoop: Worker {}
+
+/// One thread for libraries that block. First in, first out.
+public final class WorkerThread: Worker {
+    private struct Queue {
+        var work: [@Sendable () -> Void] = []
+        var asleep = false
+        var stopped = false
+    }
+
+    private let queue = Mutex(Queue())
+    private let bell = Bell()
+
+    public init(name: String) throws(SystemFailure) {
+        try SystemThread(name: name) { [queue = QueueOf(self)] in queue.worker.body() }.detach()
+    }
+
+    /// What is posted after `stop()` is dropped.
+    public func post(_ work: @escaping @Sendable () -> Void) {
+        let mustRing = queue.withLock { queue in
+            guard !queue.stopped else { return false }
+            queue.work.append(work)
+            let asleep = queue.asleep
+            queue.asleep = false
+            return asleep
+        }
+        if mustRing { bell.ring() }
+    }
+
+    /// Does what has been posted already, then ends the thread. Does not wait for it.
+    public func stop() {
+        let mustRing = queue.withLock { queue in
+            queue.stopped = true
+            let asleep = queue.asleep
+            queue.asleep = false
+            return asleep
+        }
+        if mustRing { bell.ring() }
+    }
+
+    private func body() {
+        while true {
+            let (work, over) = queue.withLock { queue in
+                defer { queue.work = [] }
+                queue.asleep = queue.work.isEmpty && !queue.stopped
+                return (queue.work, queue.work.isEmpty && queue.stopped)
+            }
+            if over { return }
+            if work.isEmpty { bell.wait() }
+            for piece in work { piece() }
+        }
+    }
+
+    /// Keeps the worker alive for its thread; a closure in `init` may not capture `self` by itself.
+    private struct QueueOf: Sendable {
+        let worker: WorkerThread
+        init(_ worker: WorkerThread) { self.worker = worker }
+    }
+}
+
+/// A semaphore. `@unchecked Sendable`: sem_post and sem_wait are made for several threads, and the memory lives as long
+/// as the object.
+private final class Bell: @unchecked Sendable {
+    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+
+    init() { sem_init(semaphore, 0, 0) }
+
+    deinit {
+        sem_destroy(semaphore)
+        semaphore.deallocate()
+    }
+
+    func ring() { sem_post(semaphore) }
+    func wait() { while sem_wait(semaphore) != 0 {} }
+}
