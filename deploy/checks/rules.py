@@ -122,13 +122,16 @@ def imports(project):
 
 # What is not written here, and what is written instead.
 
+# The system's own, and not a method of that name: loop.sleep(for:) waits on the loop.
+SLEEP = r"(?:(?<![.\w])(?<!func )|\bGlibc\.)sleep\s*\("
+
 BANNED = {
     "codable": (r"\b(?:Codable|Encodable|Decodable|CodingKey|JSONEncoder|JSONDecoder|JSONSerialization)\b",
                 "JSON is read and written by hand (module JSON)", []),
     "force-try": (r"\btry\s*!", "handle the error, or make the function throw", []),
     "tasks": (r"(?<!\.)\bTask\s*(?:<[^>{}()]*>)?\s*[({]|\bTask\s*(?:<[^>{}()]*>)?\.(?:detached|sleep|immediate\w*|init)\b",
               "work starts through loop.spawn, and waits through loop.schedule", ["Sources/EventLoop/"]),
-    "blocking-sleep": (r"\bThread\.sleep\b|\b(?:usleep|nanosleep|clock_nanosleep|sleep)\s*\(",
+    "blocking-sleep": (r"\bThread\.sleep\b|\b(?:usleep|nanosleep|clock_nanosleep)\s*\(|" + SLEEP,
                        "wait for the event, or use loop.schedule", []),
     "threads": (r"\b(?:pthread_create|DispatchQueue|OperationQueue)\b|\bThread\s*[({.]",
                 "threads belong to EventLoop: LoopGroup or WorkerThread", ["Sources/EventLoop/"]),
@@ -157,7 +160,7 @@ for banned, (expression, instead, places) in BANNED.items():
 def sleeping_tests(project):
     for path, swift in project.swift.items():
         if path.startswith("Tests/"):
-            for line, match in found(r"\bTask\.sleep\b|\b(?:usleep|nanosleep|sleep)\s*\(", swift.code):
+            for line, match in found(r"\bTask\.sleep\b|\b(?:usleep|nanosleep)\s*\(|" + SLEEP, swift.code):
                 yield path, line, f"`{match.group(0)}`: await the event itself; a time to sleep is a guess"
 
 
@@ -189,7 +192,7 @@ def unchecked(project):
             if not path.startswith(tuple(UNCHECKED)):
                 yield path, line, f"`{match.group(0)}` outside EventLoop and the C wrappers"
             elif not guard_stated(lines, comments, line - 1):
-                yield path, line, f"`{match.group(0)}`: the comment directly above must state its guard (with that word)"
+                yield path, line, f"`{match.group(0)}`: the comment directly above must state its guard, as in `Guard: …`"
     project.notes.append(f"deploy/check: {count} unchecked promises of Sendable, each with its guard")
 
 
@@ -202,7 +205,7 @@ def guard_stated(lines, comments, index):
     while above >= 0 and comments[above].strip() and not lines[above].strip():
         said.append(comments[above])
         above -= 1
-    return re.search(r"\bguard(?:s|ed)?\b", " ".join(said), re.IGNORECASE) is not None
+    return re.search(r"\bguard(?:s|ed)?\b|@unchecked Sendable`?:|nonisolated\(unsafe\)`?:", " ".join(said), re.IGNORECASE) is not None
 
 
 # SQL.

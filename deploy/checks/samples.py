@@ -11,7 +11,7 @@ GOOD = {
     "Sources/World/Clock.swift": "import CLinux\nlet moment = clock_gettime(0, nil)\n",
     "Sources/EventLoop/Loop.swift": "import World\n" + UNCHECKED_GOOD + "func go() { Task.immediate {} }\n",
     "Sources/Relay/Ask.swift": "import World // Task { }\nlet text = \"try! Task { } \\(one(\"NOW()\"))\" /* usleep( */\n"
-                               "func dispatchTask(_: Int) {}\nlet number = Int.random(in: 0..<9, using: &chance)\n",
+                               "func dispatchTask(_: Int) {}\nfunc sleep(for: Int) { loop.sleep(for: 1) }\nlet number = Int.random(in: 0..<9, using: &chance)\n",
     "Sources/Storage/SQL/Ask.swift": "let ask = \"INSERT INTO users VALUES (?)\"\n",
     "Sources/Storage/SQLite/Engine.swift": "import CSQLite\n// INSERT INTO users\nlet begin = \"BEGIN IMMEDIATE\"\n",
     "Tests/RelayTests/AskTests.swift": "@testable import Relay\nimport Testing\n",
@@ -44,6 +44,7 @@ BAD = [
     ("tasks", "Sources/Relay/A.swift", "let a = \"\\(Task { 1 })\"\n"),
     ("blocking-sleep", "Sources/Relay/A.swift", "usleep(10)\n"),
     ("blocking-sleep", "Sources/EventLoop/A.swift", "sleep(1)\n"),
+    ("blocking-sleep", "Sources/EventLoop/A.swift", "_ = Glibc.sleep(1)\n"),
     ("threads", "Sources/Relay/A.swift", "pthread_create(&a, nil, b, nil)\n"),
     ("chance", "Sources/Relay/A.swift", "let a = Int.random(in: 0..<10)\n"),
     ("chance", "Sources/Relay/A.swift", "let a = names.shuffled()\n"),
