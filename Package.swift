@@ -100,6 +100,7 @@ let package = Package(
                 "JSON", "Log", "Relay", "Storage", "TLS", "World",
             ], path: "Tests/TestSupport"),
         tests("Bytes", ["Bytes"]),
+        tests("Daemon", ["Daemon"]),
         tests("EventLoop", ["EventLoop", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),

@@ -1,0 +1,108 @@
+/// A program's command line: its commands, and the options that all of them share.
+public struct CommandLineReader: Sendable {
+    public enum Reading: Sendable {
+        case run(Invocation)
+        case help(String)
+    }
+
+    let program: String
+    let about: String
+    let shared: [Command.Option]
+    let commands: [Command]
+
+    /// A program with one command of no words is that command: its help is the program's.
+    public init(program: String, about: String, shared: [Command.Option], commands: [Command]) {
+        self.program = program
+        self.about = about
+        self.shared = shared
+        self.commands = commands
+    }
+
+    /// Reads the arguments behind the program's name. `--help` anywhere asks for help about the command named so far.
+    public func read(_ arguments: [String]) throws(Failure) -> Reading {
+        var rest = arguments[...]
+        var words: [String] = []
+        var given: [String: [String]] = [:]
+        var helps = arguments.isEmpty && single == nil
+
+        var command = single
+        var operands: [String] = []
+        while let argument = rest.popFirst() {
+            if argument == "--help" || argument == "-h" {
+                helps = true
+            } else if argument == "--" {
+                operands += rest
+                rest = []
+            } else if argument.hasPrefix("-") && argument != "-" {
+                try take(argument, from: &rest, for: command, into: &given)
+            } else if command != nil {
+                operands.append(argument)
+            } else {
+                words.append(argument)
+                guard commands.contains(where: { $0.words.starts(with: words) }) else { throw unknown(words) }
+                command = commands.first { $0.words == words }
+            }
+        }
+        if helps { return .help(help(for: command, words: words)) }
+        guard let command else {
+            throw usage(words.isEmpty ? "no command was given" : "\(words.joined(separator: " ")) what?", words)
+        }
+        guard operands.count <= command.operands.count else {
+            throw usage("\(operands[command.operands.count]) is one argument too many", command.words)
+        }
+        guard operands.count == command.operands.count else {
+            throw usage("\(command.operands[operands.count].name) is missing", command.words)
+        }
+        return .run(Invocation(command: command, operands: operands, given: given))
+    }
+
+    private var single: Command? { commands.first { $0.words.isEmpty } }
+
+    private func take(
+        _ argument: String, from rest: inout ArraySlice<String>, for command: Command?,
+        into given: inout [String: [String]]
+    ) throws(Failure) {
+        let words = command?.words ?? []
+        let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let options = shared + (command?.options ?? [])
+        guard argument.hasPrefix("--"), let option = options.first(where: { "--" + $0.name == parts[0] }) else {
+            let near = Spelling.nearest(to: String(parts[0]), among: options.map { "--" + $0.name })
+            throw usage("\(parts[0]) is no option here" + (near.map { "; did you mean \($0)?" } ?? ""), words)
+        }
+        var values = parts.dropFirst().map(String.init)
+        switch option.takes {
+        case .nothing:
+            guard values.isEmpty else { throw usage("--\(option.name) takes no value", words) }
+        case .one, .many:
+            if values.isEmpty { values += isValue(rest.first) ? [rest.removeFirst()] : [] }
+            if case .many = option.takes, parts.count == 1 {
+                while isValue(rest.first) { values.append(rest.removeFirst()) }
+            }
+            guard let first = values.first, !first.isEmpty else {
+                throw usage("--\(option.name) needs a value: \(option.shape)", words)
+            }
+        }
+        if case .many = option.takes {
+        } else if given[option.name] != nil {
+            throw usage("--\(option.name) is given twice", words)
+        }
+        given[option.name, default: []] += values
+    }
+
+    private func isValue(_ word: String?) -> Bool {
+        guard let word else { return false }
+        return !word.hasPrefix("-") || word == "-"
+    }
+
+    private func unknown(_ words: [String]) -> Failure {
+        let names = commands.map(\.name)
+        let near = Spelling.nearest(to: words.joined(separator: " "), among: names + commands.compactMap(\.words.first))
+        let said = "\(words.joined(separator: " ")) is no command" + (near.map { "; did you mean \($0)?" } ?? "")
+        return usage(said, Array(words.dropLast()))
+    }
+
+    private func usage(_ message: String, _ words: [String]) -> Failure {
+        let about = ([program] + words).joined(separator: " ")
+        return Failure(.usage, message, next: "Run '\(about) --help' for what it takes.")
+    }
+}

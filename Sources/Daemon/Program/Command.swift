@@ -1,0 +1,72 @@
+/// What one command understands, declared once: arguments are read by it, and the help is printed from it.
+public struct Command: Sendable {
+    public struct Operand: Sendable {
+        let name: String
+        let about: String
+
+        public init(_ name: String, _ about: String) {
+            self.name = name
+            self.about = about
+        }
+    }
+
+    public struct Option: Sendable {
+        public enum Takes: Sendable, Equatable {
+            case nothing
+            case one(String)
+            /// As many words as follow up to the next option; may be given again.
+            case many(String)
+        }
+
+        let name: String
+        let takes: Takes
+        let about: String
+
+        public init(_ name: String, _ takes: Takes = .nothing, _ about: String) {
+            self.name = name
+            self.takes = takes
+            self.about = about
+        }
+
+        var shape: String {
+            switch takes {
+            case .nothing: "--\(name)"
+            case .one(let value): "--\(name) \(value)"
+            case .many(let value): "--\(name) \(value)…"
+            }
+        }
+    }
+
+    /// `website add`, say; empty for a program that is one command.
+    public let words: [String]
+    public let about: String
+    /// All of them must be given.
+    public let operands: [Operand]
+    public let options: [Option]
+    /// What a reader should know beyond the table: an example, what happens next.
+    public let notes: String
+
+    public init(
+        _ words: String, _ about: String, operands: [Operand] = [], options: [Option] = [], notes: String = ""
+    ) {
+        self.words = words.split(separator: " ").map(String.init)
+        self.about = about
+        self.operands = operands
+        self.options = options
+        self.notes = notes
+    }
+
+    public var name: String { words.joined(separator: " ") }
+}
+
+/// The arguments of one command, read and complete.
+public struct Invocation: Sendable {
+    public let command: Command
+    public let operands: [String]
+    let given: [String: [String]]
+
+    public func has(_ option: String) -> Bool { given[option] != nil }
+    public func values(_ option: String) -> [String] { given[option] ?? [] }
+    public func value(_ option: String) -> String? { given[option]?.last }
+    public func operand(_ index: Int) -> String { operands[index] }
+}

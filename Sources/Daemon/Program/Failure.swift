@@ -1,0 +1,56 @@
+import JSON
+
+/// The exit statuses of both programs; docs/operations.md lists them.
+public enum ExitCode: Int32, Sendable, CaseIterable {
+    case ok = 0
+    case failed = 1
+    case usage = 2
+    case notFound = 3
+    case conflict = 4
+    case unavailable = 5
+
+    /// The same as a word, for `--json`.
+    public var word: String {
+        switch self {
+        case .ok: "ok"
+        case .failed: "failed"
+        case .usage: "usage"
+        case .notFound: "not_found"
+        case .conflict: "conflict"
+        case .unavailable: "unavailable"
+        }
+    }
+}
+
+/// Why a program could not do what it was told, and what its caller can do about that: there is no message without.
+public struct Failure: Error, Sendable, Equatable {
+    public let code: ExitCode
+    public let message: String
+    public let next: String
+
+    public init(_ code: ExitCode, _ message: String, next: String) {
+        self.code = code
+        self.message = message
+        self.next = next
+    }
+
+    public var text: String { "\(message)\n\(next)" }
+
+    public var json: JSONValue {
+        .object(["error": .object(["code": .string(code.word), "message": .string(message), "next": .string(next)])])
+    }
+}
+
+/// What a command found or did: for people, and for programs.
+public struct Report: Sendable {
+    public let text: String
+    public let json: JSONValue
+    /// Not `ok` where the command did its work and the answer is a bad one, as `status` of a relay that is down.
+    public let code: ExitCode
+
+    public init(_ text: String, json: JSONValue, code: ExitCode = .ok) {
+        self.text = text
+        self.json = json
+        self.code = code
+    }
+}
