@@ -104,6 +104,7 @@ let package = Package(
         tests("EventLoop", ["EventLoop", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),
+        tests("Storage", ["CLinux", "EventLoop", "Log", "Relay", "Storage", "TestSupport", "World"]),
         tests("World", ["World"]),
     ]
 )

@@ -1,2 +1,22 @@
 #pragma once
 #include <sqlite3.h>
+
+/// `SQLITE_TRANSIENT` is a cast that Swift does not see. An empty text may have no address, and to SQLite no address is
+/// NULL.
+static inline int csqlite_bind_text(sqlite3_stmt *statement, int place, const char *text, int count) {
+    return sqlite3_bind_text(statement, place, text ? text : "", count, SQLITE_TRANSIENT);
+}
+
+static inline int csqlite_bind_blob(sqlite3_stmt *statement, int place, const void *bytes, int count) {
+    if (count == 0) { return sqlite3_bind_zeroblob(statement, place, 0); }
+    return sqlite3_bind_blob(statement, place, bytes, count, SQLITE_TRANSIENT);
+}
+
+/// `sqlite3_db_config` is variadic. "text" in double quotes is a name and nothing else; the file cannot change the schema
+/// behind our back.
+static inline void csqlite_harden(sqlite3 *database) {
+    sqlite3_db_config(database, SQLITE_DBCONFIG_DQS_DML, 0, (int *)0);
+    sqlite3_db_config(database, SQLITE_DBCONFIG_DQS_DDL, 0, (int *)0);
+    sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
+    sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)0);
+}

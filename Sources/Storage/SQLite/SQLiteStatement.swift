@@ -1,0 +1,97 @@
+import CSQLite
+
+/// A prepared statement on one connection.
+final class SQLiteStatement {
+    private let database: OpaquePointer
+    private let handle: OpaquePointer
+    private let sql: String
+
+    init(_ statement: Statement, on database: OpaquePointer) throws(SessionFailure) {
+        self.database = database
+        let sql = Dialect.sqlite.resolve(statement.sql)
+        var prepared: OpaquePointer?
+        var isWhole = true
+        let status = sql.withCString { text in
+            var tail: UnsafePointer<CChar>?
+            defer { isWhole = tail.map { $0.pointee == 0 } ?? true }
+            return sqlite3_prepare_v3(database, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, &tail)
+        }
+        guard status == SQLITE_OK else {
+            let failure = SQLiteFailure.of(status, database)
+            if case .statement(let message) = failure { throw .statement("\(message) in: \(sql)") }
+            throw failure
+        }
+        guard let prepared else { throw .statement("nothing to run in: \(sql)") }
+        guard isWhole else {
+            sqlite3_finalize(prepared)
+            throw .statement("more than one statement in: \(sql)")
+        }
+        self.sql = sql
+        handle = prepared
+    }
+
+    deinit { sqlite3_finalize(handle) }
+
+    func run(_ values: [SQLValue]) throws(SessionFailure) -> Rows {
+        defer {
+            sqlite3_reset(handle)
+            sqlite3_clear_bindings(handle)
+        }
+        try bind(values)
+        let columns = sqlite3_column_count(handle)
+        var found: [SQLValue] = []
+        while true {
+            let status = sqlite3_step(handle)
+            switch status {
+            case SQLITE_ROW:
+                for column in 0..<columns { found.append(try value(column)) }
+            case SQLITE_DONE:
+                return Rows(columns: Int(columns), values: found)
+            default:
+                let failure = SQLiteFailure.of(status, database)
+                if case .statement(let message) = failure { throw .statement("\(message) in: \(sql)") }
+                throw failure
+            }
+        }
+    }
+
+    private func bind(_ values: [SQLValue]) throws(SessionFailure) {
+        let wanted = Int(sqlite3_bind_parameter_count(handle))
+        guard wanted == values.count else {
+            throw .statement("\(wanted) values are wanted and \(values.count) are given in: \(sql)")
+        }
+        for (index, value) in values.enumerated() {
+            let place = Int32(index + 1)
+            let status: Int32
+            switch value {
+            case .null: status = sqlite3_bind_null(handle, place)
+            case .integer(let number): status = sqlite3_bind_int64(handle, place, number)
+            case .text(var text):
+                status = text.withUTF8 { bytes in
+                    bytes.withMemoryRebound(to: CChar.self) { characters in
+                        csqlite_bind_text(handle, place, characters.baseAddress, Int32(bytes.count))
+                    }
+                }
+            case .blob(let blob):
+                status = blob.withUnsafeBytes { csqlite_bind_blob(handle, place, $0.baseAddress, Int32($0.count)) }
+            }
+            guard status == SQLITE_OK else { throw SQLiteFailure.of(status, database) }
+        }
+    }
+
+    private func value(_ column: Int32) throws(SessionFailure) -> SQLValue {
+        switch sqlite3_column_type(handle, column) {
+        case SQLITE_NULL: return .null
+        case SQLITE_INTEGER: return .integer(sqlite3_column_int64(handle, column))
+        case SQLITE_TEXT:
+            let start = sqlite3_column_text(handle, column)
+            let count = Int(sqlite3_column_bytes(handle, column))
+            return .text(String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self))
+        case SQLITE_BLOB:
+            let start = sqlite3_column_blob(handle, column)
+            let count = Int(sqlite3_column_bytes(handle, column))
+            return .blob([UInt8](UnsafeRawBufferPointer(start: start, count: count)))
+        default: throw .statement("column \(column) is a floating point number in: \(sql)")
+        }
+    }
+}

@@ -1,0 +1,207 @@
+import EventLoop
+import Log
+import Relay
+import Synchronization
+import World
+
+/// A queue of scripts before one session. While a transaction runs, scripts gather; the next transaction takes them all.
+final class Lane: Sendable {
+    struct Limits: Sendable {
+        /// Scripts in one transaction.
+        var batch = 128
+        /// Scripts that may wait. One more is refused: memory does not grow when the database hangs.
+        var waiting = 10_000
+    }
+
+    /// A submission with what its earlier tries taught.
+    struct Entry: Sendable {
+        let submission: Submission
+        /// It may have been committed already.
+        var isRetry = false
+        /// It has failed together with others, and is run by itself.
+        var alone = false
+        var failures = 0
+
+        init(_ submission: Submission) { self.submission = submission }
+    }
+
+    private struct Queue {
+        var entries: [Entry] = []
+        var isRunning = false
+        var isClosed = false
+    }
+
+    private let purpose: Purpose
+    private let limits: Limits
+    private let time: any TimeSource
+    private let worker: any Worker
+    private let session: Mutex<any Session>
+    private let queue = Mutex(Queue())
+    private let failing = Mutex<String?>(nil)
+    private let log: Log
+
+    init(
+        _ purpose: Purpose, session: sending any Session, worker: any Worker, time: any TimeSource, limits: Limits,
+        log: Log
+    ) {
+        self.log = log
+        self.purpose = purpose
+        self.session = Mutex(session)
+        self.worker = worker
+        self.time = time
+        self.limits = limits
+    }
+
+    /// Why the last transaction came to nothing, if it did.
+    var trouble: String? { failing.withLock { $0 } }
+
+    /// From any thread. A refusal comes as an answer at once.
+    func submit(_ submission: Submission) {
+        let refusal: StoreFailure? = queue.withLock { queue in
+            if queue.isClosed { return .unavailable("the store is closed") }
+            if queue.entries.count >= limits.waiting { return .unavailable("too many requests wait for the store") }
+            queue.entries.append(Entry(submission))
+            guard !queue.isRunning else { return nil }
+            queue.isRunning = true
+            worker.post { self.turn() }
+            return nil
+        }
+        if let refusal { submission.answer(.failure(refusal)) }
+    }
+
+    /// What waits is answered with a failure, what runs is finished, then the session is closed.
+    func close() {
+        let left = queue.withLock { queue in
+            queue.isClosed = true
+            defer { queue.entries = [] }
+            return queue.entries
+        }
+        deliver(left.map { ($0.submission, .failure(.unavailable("the store is closed"))) })
+        worker.post { self.session.withLock { $0.close() } }
+        (worker as? WorkerThread)?.stop()
+    }
+
+    /// One transaction, on the worker.
+    private func turn() {
+        let batch = take()
+        if !batch.isEmpty { run(batch) }
+        queue.withLock { queue in
+            queue.isRunning = !queue.entries.isEmpty
+            if queue.isRunning { worker.post { self.turn() } }
+        }
+    }
+
+    /// The next scripts that belong in one transaction, without those that nobody waits for any more.
+    private func take() -> [Entry] {
+        let now = time.instant()
+        let (batch, late) = queue.withLock { queue in
+            var batch: [Entry] = []
+            var late: [Entry] = []
+            var taken = 0
+            while taken < queue.entries.count, batch.count < limits.batch {
+                let entry = queue.entries[taken]
+                if entry.submission.isAnswered || entry.submission.deadline <= now {
+                    late.append(entry)
+                } else if entry.alone {
+                    guard batch.isEmpty else { break }
+                    batch.append(entry)
+                    taken += 1
+                    break
+                } else {
+                    batch.append(entry)
+                }
+                taken += 1
+            }
+            queue.entries.removeFirst(taken)
+            return (batch, late)
+        }
+        deliver(late.map { ($0.submission, .failure(Submission.late)) })
+        return batch
+    }
+
+    private func run(_ batch: [Entry]) {
+        var transaction = Transaction(batch, purpose)
+        let outcome: Result<[[Rows]], SessionFailure> = session.withLock { session in
+            do throws(SessionFailure) {
+                return .success(try transaction.run(on: session))
+            } catch {
+                return .failure(error)
+            }
+        }
+        switch outcome {
+        case .success(let results):
+            note(nil)
+            deliver(zip(batch, results).map { ($0.submission, .success($1)) })
+        case .failure(let failure):
+            if case .statement = failure {} else { note(failure.message) }
+            retry(batch, after: failure, hadBegun: transaction.hasBegun)
+        }
+    }
+
+    /// Remembers how the last transaction went, and logs when that changes.
+    private func note(_ trouble: String?) {
+        let before = failing.withLock { failing in
+            defer { failing = trouble }
+            return failing
+        }
+        switch (before, trouble) {
+        case (nil, let trouble?): log.warning("store.failing", [.error: trouble])
+        case (.some, nil): log.notice("store.recovered")
+        default: break
+        }
+    }
+
+    private func retry(_ batch: [Entry], after failure: SessionFailure, hadBegun: Bool) {
+        var batch = batch
+        switch failure {
+        case .refused(let message):
+            return deliver(batch.map { ($0.submission, .failure(.unavailable(message))) })
+        case .statement(let message):
+            guard batch.count > 1 else {
+                let name = batch.first?.submission.script.name
+                return deliver(
+                    batch.map { ($0.submission, .failure(.internal("\(name.map { "\($0)" } ?? ""): \(message)"))) })
+            }
+            for index in batch.indices { batch[index].alone = true }
+        case .locked:
+            // The others would wait again for what one of them cannot have.
+            for index in batch.indices { batch[index].alone = true }
+            if batch.count == 1 { return requeue(batch, atFront: false) }
+        case .conflict, .lost:
+            for index in batch.indices where hadBegun {
+                batch[index].failures += 1
+                if batch[index].failures > 1 { batch[index].alone = true }
+                if case .lost = failure { batch[index].isRetry = true }
+            }
+        }
+        requeue(batch, atFront: true)
+    }
+
+    private func requeue(_ entries: [Entry], atFront: Bool) {
+        let isClosed = queue.withLock { queue in
+            guard !queue.isClosed else { return true }
+            queue.entries.insert(contentsOf: entries, at: atFront ? 0 : queue.entries.count)
+            return false
+        }
+        if isClosed { deliver(entries.map { ($0.submission, .failure(.unavailable("the store is closed"))) }) }
+    }
+
+    /// Brings each waiting loop its answers, all of them with one post.
+    private func deliver(_ answers: [(Submission, Answer)]) {
+        var loops: [(loop: EventLoop, answers: [(Submission, Answer)])] = []
+        for (submission, answer) in answers {
+            guard let loop = submission.loop else {
+                submission.answer(answer)
+                continue
+            }
+            if let place = loops.firstIndex(where: { $0.loop === loop }) {
+                loops[place].answers.append((submission, answer))
+            } else {
+                loops.append((loop, [(submission, answer)]))
+            }
+        }
+        for (loop, answers) in loops {
+            loop.post { for (submission, answer) in answers { submission.answer(answer) } }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import Synchronization
+import World
+
+@testable import Storage
+
+/// Tables for the engines' own tests: an audit as every script leaves it, a counter to change, and a table with every
+/// type that the product uses.
+enum TestSchema {
+    static let first = Migration(
+        version: 1,
+        file: """
+            -- An operation's row; a comment with a semicolon; and a quote's end.
+            CREATE TABLE IF NOT EXISTS audit (
+                operation binary(16) NOT NULL PRIMARY KEY
+            ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+            CREATE TABLE IF NOT EXISTS counter (
+                id bigint NOT NULL PRIMARY KEY,
+                n bigint NOT NULL,
+                CHECK (n < 1000000)
+            ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+            CREATE TABLE IF NOT EXISTS kept (
+                id bigint NOT NULL PRIMARY KEY,
+                name varchar(64),
+                body text,
+                key_id binary(16),
+                data blob,
+                large mediumblob /*S! */,
+                at datetime(3),
+                small int
+            ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+            CREATE UNIQUE INDEX IF NOT EXISTS kept_name ON kept (name);
+            """)
+
+    static let all = [first]
+}
+
+/// Scripts of the shape that the product's have: a first write that decides and leaves the operation, later ones that
+/// look for it, and a read that tells the outcome.
+enum TestScript {
+    private static let make = Statement("INSERT INTO counter (id, n) VALUES (?, ?)")
+    private static let admit = Statement(
+        "INSERT INTO audit (operation) SELECT ? FROM counter WHERE id = ? AND n < ?")
+    private static let raise = Statement(
+        "UPDATE counter SET n = n + 1 WHERE id = ? AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)")
+    private static let outcome = Statement("SELECT COUNT(*) FROM audit WHERE operation = ?")
+    private static let value = Statement("SELECT n FROM counter WHERE id = ?")
+    private static let copy = Statement("INSERT INTO counter (id, n) VALUES (?, 0)")
+
+    static func counter(_ id: Int64, _ n: Int64 = 0) -> Script {
+        Script("test.counter", writes: [Step(make, .integer(id), .integer(n))])
+    }
+
+    /// Raises the counter if it is below `limit`; reads whether it did, and the counter.
+    static func raise(_ id: Int64, below limit: Int64 = 1_000_000, operation: [UInt8] = fresh()) -> Script {
+        Script(
+            "test.raise", operation: operation,
+            writes: [
+                Step(admit, .blob(operation), .integer(id), .integer(limit)),
+                Step(raise, .integer(id), .blob(operation)),
+            ],
+            reads: [Step(outcome, .blob(operation)), Step(value, .integer(id))])
+    }
+
+    static func value(of id: Int64) -> Script { Script("test.value", reads: [Step(value, .integer(id))]) }
+
+    /// Its second write breaks the primary key if the counter is there.
+    static func duplicate(_ id: Int64, operation: [UInt8] = fresh()) -> Script {
+        Script(
+            "test.duplicate", operation: operation,
+            writes: [
+                Step(admit, .blob(operation), .integer(id), .integer(1_000_000)), Step(copy, .integer(id)),
+            ],
+            reads: [Step(outcome, .blob(operation))])
+    }
+
+    static func wasDone(_ operation: [UInt8]) -> Script {
+        Script("test.done", reads: [Step(outcome, .blob(operation))])
+    }
+
+    private static let drawn = Atomic<UInt64>(1)
+
+    /// An operation that no other test has.
+    static func fresh() -> [UInt8] {
+        var value = drawn.wrappingAdd(1, ordering: .relaxed).newValue
+        return (0..<16).map { place in
+            guard place >= 8 else { return 0xAB }
+            defer { value <<= 8 }
+            return UInt8(truncatingIfNeeded: value >> 56)
+        }
+    }
+}
