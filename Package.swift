@@ -100,6 +100,7 @@ let package = Package(
                 "JSON", "Log", "Relay", "Storage", "TLS", "World",
             ], path: "Tests/TestSupport"),
         tests("Bytes", ["Bytes"]),
+        tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
         tests("Daemon", ["Daemon"]),
         tests("EventLoop", ["EventLoop", "World"]),
         tests("JSON", ["JSON"]),

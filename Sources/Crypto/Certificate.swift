@@ -1,0 +1,108 @@
+import Bytes
+import COpenSSL
+import World
+
+/// An X.509 certificate that was read; whether to believe it is for TLS to say.
+public struct Certificate: Sendable, Hashable {
+    public let der: [UInt8]
+    /// Every URI among the subject's alternative names, as they stand.
+    public let uris: [String]
+    public let dnsNames: [String]
+    /// SHA-256 of the SubjectPublicKeyInfo.
+    public let spkiThumbprint: [UInt8]
+    public let notBefore: Timestamp
+    public let notAfter: Timestamp
+    /// Lower-case hexadecimal, as `CertificateAuthority.makeCRL` wants it.
+    public let serial: String
+    let spki: [UInt8]
+    let subject: [UInt8]
+    let subjectKeyID: [UInt8]
+
+    public init(der: [UInt8]) throws(CryptoFailure) {
+        let what = "reading a certificate"
+        let (parsed, used) = der.withUnsafeBufferPointer { der in
+            var start = der.baseAddress
+            let parsed = d2i_X509(nil, &start, der.count)
+            return (parsed, start.map { $0 - (der.baseAddress ?? $0) } ?? 0)
+        }
+        let certificate = try Owned(parsed, else: what) { X509_free($0) }
+        guard used == der.count else { throw CryptoFailure("\(what): something follows it") }
+        let names = Self.alternativeNames(certificate.pointer)
+        self.der = der
+        uris = names.filter { $0.type == GEN_URI }.map(\.text)
+        dnsNames = names.filter { $0.type == GEN_DNS }.map(\.text)
+        notBefore = try Self.timestamp(X509_get0_notBefore(certificate.pointer))
+        notAfter = try Self.timestamp(X509_get0_notAfter(certificate.pointer))
+        serial = Hex.encode(Self.bytes(of: X509_get0_serialNumber(certificate.pointer)))
+        spki = try Self.encoded(what) { i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate.pointer), $0) }
+        subject = try Self.encoded(what) { i2d_X509_NAME(X509_get_subject_name(certificate.pointer), $0) }
+        subjectKeyID = Self.bytes(of: X509_get0_subject_key_id(certificate.pointer))
+        spkiThumbprint = SHA256.hash(spki)
+        // Extensions that do not parse leave their reasons behind.
+        ERR_clear_error()
+    }
+
+    /// The first certificate of the text.
+    public init(pem: [UInt8]) throws(CryptoFailure) { try self.init(der: try PEM.decode("CERTIFICATE", pem)) }
+
+    /// All of them: a server's chain, or a bundle of roots.
+    public static func all(pem: [UInt8]) throws(CryptoFailure) -> [Certificate] {
+        var all: [Certificate] = []
+        for der in try PEM.blocks("CERTIFICATE", pem) { all.append(try Certificate(der: der)) }
+        return all
+    }
+
+    public func pem() throws(CryptoFailure) -> [UInt8] { try PEM.encode("CERTIFICATE", der) }
+
+    /// Throws for a key of another kind than P-256.
+    public func publicKey() throws(CryptoFailure) -> P256PublicKey { try P256PublicKey(spki: spki) }
+
+    public static func == (a: Certificate, b: Certificate) -> Bool { a.der == b.der }
+    public func hash(into hasher: inout Hasher) { hasher.combine(der) }
+}
+
+extension Certificate {
+    private static func alternativeNames(_ certificate: OpaquePointer) -> [(type: Int32, text: String)] {
+        guard let found = X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil) else {
+            return []  // None, or twice: either way there is no name to go by.
+        }
+        let names = OpaquePointer(found)
+        defer { GENERAL_NAMES_free(names) }
+        return (0..<OPENSSL_sk_num(names)).compactMap { index in
+            guard let name = OPENSSL_sk_value(names, index) else { return nil }
+            var type: Int32 = 0
+            guard let value = GENERAL_NAME_get0_value(name.assumingMemoryBound(to: GENERAL_NAME.self), &type),
+                type == GEN_URI || type == GEN_DNS
+            else { return nil }
+            let text = bytes(of: UnsafePointer(value.assumingMemoryBound(to: ASN1_STRING.self)))
+            return (type, String(decoding: text, as: UTF8.self))
+        }
+    }
+
+    private static func bytes(of string: UnsafePointer<ASN1_STRING>?) -> [UInt8] {
+        guard let string, let start = ASN1_STRING_get0_data(string) else { return [] }
+        return [UInt8](UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(string))))
+    }
+
+    private static func timestamp(_ time: UnsafePointer<ASN1_TIME>?) throws(CryptoFailure) -> Timestamp {
+        let epoch = ASN1_TIME_set(nil, 0)
+        defer { ASN1_TIME_free(epoch) }
+        var days: Int32 = 0
+        var seconds: Int32 = 0
+        guard let time, ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else {
+            throw CryptoFailure.drained("reading a certificate's dates")
+        }
+        return Timestamp(seconds: Int64(days) * 86_400 + Int64(seconds))
+    }
+
+    /// What one of OpenSSL's `i2d` functions writes.
+    private static func encoded(
+        _ what: String, _ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>) -> Int32
+    ) throws(CryptoFailure) -> [UInt8] {
+        var start: UnsafeMutablePointer<UInt8>?
+        let count = write(&start)
+        guard count > 0, let start else { throw CryptoFailure.drained(what) }
+        defer { CRYPTO_free(start, #file, #line) }
+        return [UInt8](UnsafeBufferPointer(start: start, count: Int(count)))
+    }
+}

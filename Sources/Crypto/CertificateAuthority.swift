@@ -1,0 +1,141 @@
+import Bytes
+import World
+
+/// An authority of our own, on P-256. Each of the two (websites, phones) signs leaf certificates and its CRL directly.
+public final class CertificateAuthority: Sendable {
+    public let certificate: Certificate
+    public let key: P256PrivateKey
+    private let randomness: any Randomness
+    /// A clock that is a little behind must not refuse what was issued a moment ago.
+    private static let leeway: Duration = .seconds(300)
+
+    public init(
+        certificate: Certificate, key: P256PrivateKey, randomness: any Randomness = SystemRandomness()
+    ) throws(CryptoFailure) {
+        guard certificate.spki == key.publicKey.spki else {
+            throw CryptoFailure("the authority's key is not the one in its certificate")
+        }
+        self.certificate = certificate
+        self.key = key
+        self.randomness = randomness
+    }
+
+    public convenience init(
+        certificatePEM: [UInt8], keyPEM: Secret, randomness: any Randomness = SystemRandomness()
+    ) throws(CryptoFailure) {
+        try self.init(
+            certificate: try Certificate(pem: certificatePEM), key: try P256PrivateKey(pem: keyPEM),
+            randomness: randomness)
+    }
+
+    public static func create(
+        commonName: String, days: Int, at now: Timestamp, randomness: any Randomness = SystemRandomness()
+    ) throws(CryptoFailure) -> CertificateAuthority {
+        let key = try P256PrivateKey.generate(randomness)
+        let request = CertificateRequest(
+            key: key.publicKey, commonName: commonName, notBefore: now - leeway, notAfter: now + .days(days),
+            isAuthority: true)
+        let certificate = try sign(
+            request, issuer: request.subject(), keyID: X509Identifier.keyID(of: key.publicKey), key: key,
+            randomness: randomness)
+        return try CertificateAuthority(certificate: certificate, key: key, randomness: randomness)
+    }
+
+    public func certificatePEM() throws(CryptoFailure) -> [UInt8] { try certificate.pem() }
+    public func keyPEM() throws(CryptoFailure) -> Secret { try key.pem() }
+
+    /// SHA-256 of the SubjectPublicKeyInfo: the `pin` of an activation.
+    public var keyThumbprint: [UInt8] { certificate.spkiThumbprint }
+
+    /// Whatever was asked for, under a random serial number.
+    public func issue(_ request: CertificateRequest) throws(CryptoFailure) -> Certificate {
+        try Self.sign(request, issuer: certificate.subject, keyID: keyID, key: key, randomness: randomness)
+    }
+
+    /// What our own certificate calls our key: an authority made elsewhere may have hashed it in another way.
+    private var keyID: [UInt8] {
+        certificate.subjectKeyID.isEmpty ? X509Identifier.keyID(of: key.publicKey) : certificate.subjectKeyID
+    }
+
+    /// For a server under these host names and addresses, with a key of its own.
+    public func issueServer(names: [String], days: Int, at now: Timestamp) throws(CryptoFailure) -> IssuedCertificate {
+        let key = try P256PrivateKey.generate(randomness)
+        let request = CertificateRequest(
+            key: key.publicKey, commonName: names.first ?? "", names: names.map { .init(host: $0) },
+            usages: [.serverAuth], notBefore: now - Self.leeway, notAfter: now + .days(days))
+        return IssuedCertificate(certificate: try issue(request), key: key)
+    }
+
+    /// For a client whose key we never see.
+    public func issueClient(
+        uri: String, key: P256PublicKey, days: Int, at now: Timestamp
+    ) throws(CryptoFailure) -> Certificate {
+        try issue(
+            CertificateRequest(
+                key: key, commonName: uri, names: [.uri(uri)], usages: [.clientAuth], notBefore: now - Self.leeway,
+                notAfter: now + .days(days)))
+    }
+
+    /// For a client, with a key of its own.
+    public func issueClient(uri: String, days: Int, at now: Timestamp) throws(CryptoFailure) -> IssuedCertificate {
+        let key = try P256PrivateKey.generate(randomness)
+        return IssuedCertificate(
+            certificate: try issueClient(uri: uri, key: key.publicKey, days: days, at: now), key: key)
+    }
+
+    private static func sign(
+        _ request: CertificateRequest, issuer: [UInt8], keyID: [UInt8], key: P256PrivateKey,
+        randomness: any Randomness
+    ) throws(CryptoFailure) -> Certificate {
+        let body = DER.sequence(
+            DER.explicit(0, DER.integer([2])), DER.integer(randomness.bytes(16)), X509Identifier.ecdsaWithSHA256,
+            issuer, DER.sequence(DER.time(request.notBefore), DER.time(request.notAfter)), request.subject(),
+            request.key.spki, request.extensions(authorityKeyID: keyID))
+        return try Certificate(der: try signed(body, by: key))
+    }
+
+    private static func signed(_ body: [UInt8], by key: P256PrivateKey) throws(CryptoFailure) -> [UInt8] {
+        DER.sequence(body, X509Identifier.ecdsaWithSHA256, DER.bits(try key.signDER(body)))
+    }
+}
+
+/// A certificate together with the key that was made for it.
+public struct IssuedCertificate: Sendable {
+    public let certificate: Certificate
+    public let key: P256PrivateKey
+
+    public func certificatePEM() throws(CryptoFailure) -> [UInt8] { try certificate.pem() }
+    public func keyPEM() throws(CryptoFailure) -> Secret { try key.pem() }
+}
+
+extension CertificateAuthority {
+    /// The list of what is no longer valid (RFC 5280 §5), in PEM. Its number is its date, so that a later list has a higher one.
+    ///
+    /// - Parameter revoked: serial numbers in hexadecimal, as `Certificate.serial` has them.
+    public func makeCRL(
+        revoked: [(serial: String, at: Timestamp)], days: Int, at now: Timestamp
+    ) throws(CryptoFailure) -> [UInt8] {
+        var entries: [[UInt8]] = []
+        for (serial, moment) in revoked {
+            guard let number = Hex.decode(serial), !number.isEmpty else {
+                throw CryptoFailure("\"\(serial)\" is not a serial number in hexadecimal")
+            }
+            entries.append(DER.sequence(DER.integer(number), DER.time(moment)))
+        }
+        let number = withUnsafeBytes(of: UInt64(clamping: now.milliseconds).bigEndian) { Array($0) }
+        let extensions = DER.sequence(
+            DER.sequence(
+                X509Identifier.authorityKeyID,
+                DER.octets(DER.sequence(DER.value(0x80, keyID)))),
+            DER.sequence(X509Identifier.crlNumber, DER.octets(DER.integer(number))))
+        let body = DER.sequence(
+            DER.integer([1]), X509Identifier.ecdsaWithSHA256, certificate.subject, DER.time(now - Self.leeway),
+            DER.time(now + .days(days)), entries.isEmpty ? [] : DER.sequence(entries.flatMap { $0 }),
+            DER.explicit(0, extensions))
+        return try PEM.encode("X509 CRL", try Self.signed(body, by: key))
+    }
+}
+
+extension Duration {
+    fileprivate static func days(_ days: Int) -> Duration { .seconds(days * 86_400) }
+}

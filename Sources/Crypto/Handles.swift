@@ -1,0 +1,53 @@
+import COpenSSL
+
+/// A C object with one owner, freed at the end of its scope.
+struct Owned: ~Copyable {
+    let pointer: OpaquePointer
+    private let free: (OpaquePointer) -> Void
+
+    /// Nil from C means that it failed, and the error queue knows why.
+    init(_ pointer: OpaquePointer?, else what: String, free: @escaping (OpaquePointer) -> Void) throws(CryptoFailure) {
+        guard let pointer else { throw CryptoFailure.drained(what) }
+        self.pointer = pointer
+        self.free = free
+    }
+
+    deinit { free(pointer) }
+}
+
+/// A C object that many threads read: keys and algorithms.
+// Its guard: what is behind the pointer is not changed after it was made (OpenSSL counts references to keys and
+// algorithms atomically and locks the caches inside), and this module hands the pointer to reading calls alone.
+final class SharedHandle: @unchecked Sendable {
+    let pointer: OpaquePointer
+    private let free: @Sendable (OpaquePointer) -> Void
+
+    init(_ pointer: OpaquePointer, free: @escaping @Sendable (OpaquePointer) -> Void) {
+        self.pointer = pointer
+        self.free = free
+    }
+
+    deinit { free(pointer) }
+}
+
+/// Algorithms looked up once: OpenSSL 3 searches its providers for every name it is given.
+enum Algorithm {
+    static let sha1 = digest("SHA1")
+    static let sha256 = digest("SHA256")
+    static let sha512 = digest("SHA512")
+
+    static let aes256GCM: SharedHandle = {
+        guard let cipher = EVP_CIPHER_fetch(nil, "AES-256-GCM", nil) else { missing("AES-256-GCM") }
+        return SharedHandle(cipher) { EVP_CIPHER_free($0) }
+    }()
+
+    private static func digest(_ name: String) -> SharedHandle {
+        guard let digest = EVP_MD_fetch(nil, name, nil) else { missing(name) }
+        return SharedHandle(digest) { EVP_MD_free($0) }
+    }
+
+    /// An installation without these has no use for this program; nothing that a peer sends leads here.
+    private static func missing(_ name: String) -> Never {
+        fatalError("\(CryptoFailure.drained("OpenSSL has no \(name)"))")
+    }
+}

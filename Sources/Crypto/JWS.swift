@@ -1,0 +1,102 @@
+import Bytes
+import JSON
+
+/// Why a text is not a JWS as this program takes it.
+public enum JWSError: Error, Sendable, Equatable, CustomStringConvertible {
+    case tooLong
+    /// Not three parts of base64url.
+    case malformed
+    case header(String)
+    /// Not the algorithm that belongs here, whatever it is.
+    case algorithm
+    /// Not 64 (ES256) or 32 (HS256) bytes.
+    case signatureLength
+
+    public var description: String {
+        switch self {
+        case .tooLong: "the JWS is too long"
+        case .malformed: "a JWS has three parts in base64url"
+        case .header(let why): "the header of the JWS: \(why)"
+        case .algorithm: "the JWS has another algorithm than belongs here"
+        case .signatureLength: "the signature of the JWS has another length than its algorithm gives"
+        }
+    }
+}
+
+/// JWS in compact form (RFC 7515), with the one algorithm that the caller names: the header never chooses.
+public enum JWS {
+    public enum Algorithm: String, Sendable {
+        case es256 = "ES256"
+        case hs256 = "HS256"
+    }
+
+    /// `alg` is put in front of the header given.
+    public static func sign(
+        header: JSONObject, payload: [UInt8], key: P256PrivateKey
+    ) throws(CryptoFailure) -> String {
+        let input = signingInput(.es256, header, payload)
+        return input + "." + Base64URL.encode(try key.sign(Array(input.utf8)))
+    }
+
+    public static func sign(header: JSONObject, payload: [UInt8], secret: Secret) -> String {
+        let input = signingInput(.hs256, header, payload)
+        return input + "." + Base64URL.encode(HMAC.sha256(key: secret, Array(input.utf8)))
+    }
+
+    private static func signingInput(_ algorithm: Algorithm, _ header: JSONObject, _ payload: [UInt8]) -> String {
+        var whole: JSONObject = ["alg": .string(algorithm.rawValue)]
+        for member in header.members where member.name != "alg" { whole[member.name] = member.value }
+        return Base64URL.encode(JSONWriter.write(whole)) + "." + Base64URL.encode(payload)
+    }
+
+    /// Reads, and says nothing yet about who signed. `crit` and `b64` are refused: no extension is understood here.
+    public static func parse(
+        _ compact: String, algorithm: Algorithm = .es256, maxBytes: Int = 16_384
+    ) throws(JWSError) -> JWSObject {
+        guard compact.utf8.count <= maxBytes else { throw .tooLong }
+        let parts = compact.utf8.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
+        guard parts.count == 3, let headerBytes = Base64URL.decode(Substring(parts[0])),
+            let payload = Base64URL.decode(Substring(parts[1])),
+            let signature = Base64URL.decode(Substring(parts[2]))
+        else { throw .malformed }
+        let header: JSONObject
+        do {
+            guard let object = try JSONReader.read(headerBytes).object else {
+                throw JWSError.header("it is not an object")
+            }
+            header = object
+        } catch let error as JSONError {
+            throw .header(error.message)
+        } catch let error as JWSError {
+            throw error
+        } catch {
+            throw .header("it cannot be read")
+        }
+        guard header["alg"]?.string == algorithm.rawValue else { throw .algorithm }
+        for name in ["crit", "b64"] where header[name] != nil { throw .header("\(name) is not understood") }
+        guard signature.count == (algorithm == .es256 ? 64 : 32) else { throw .signatureLength }
+        return JWSObject(
+            algorithm: algorithm, header: header, payload: payload,
+            signingInput: Array(compact.utf8.prefix(parts[0].count + 1 + parts[1].count)), signature: signature)
+    }
+}
+
+/// A JWS that was read. Believe nothing in it before `verify` said so.
+public struct JWSObject: Sendable, Equatable {
+    public let algorithm: JWS.Algorithm
+    public let header: JSONObject
+    public let payload: [UInt8]
+    public let signingInput: [UInt8]
+    public let signature: [UInt8]
+
+    public var type: String? { header["typ"]?.string }
+    public var keyID: String? { header["kid"]?.string }
+
+    public func verify(_ key: P256PublicKey) -> Bool {
+        algorithm == .es256 && key.verify(signature: signature, over: signingInput)
+    }
+
+    public func verify(_ secret: Secret) -> Bool {
+        algorithm == .hs256 && Secret.matches(HMAC.sha256(key: secret, signingInput), signature)
+    }
+}

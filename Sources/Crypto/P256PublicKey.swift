@@ -1,0 +1,86 @@
+import Bytes
+import COpenSSL
+import JSON
+
+/// A point of P-256 that is on the curve. Making one costs as much as half a verification; keep it where it is used often.
+public struct P256PublicKey: Sendable {
+    /// Uncompressed: 4, x, y; 65 bytes.
+    public let x963: [UInt8]
+    let handle: SharedHandle
+
+    public init(x963: [UInt8]) throws(CryptoFailure) {
+        guard x963.count == 65, x963[0] == 4 else { throw CryptoFailure("not an uncompressed point of P-256") }
+        self.x963 = x963
+        self.handle = try Self.load(x963)
+    }
+
+    private static func load(_ x963: [UInt8]) throws(CryptoFailure) -> SharedHandle {
+        let what = "loading a P-256 key"
+        let context = try Owned(EVP_PKEY_CTX_new_from_name(nil, "EC", nil), else: what) { EVP_PKEY_CTX_free($0) }
+        var point = x963
+        var key: OpaquePointer?
+        let loaded = copenssl_p256_public_key(context.pointer, &key, &point, point.count) == 1
+        guard loaded, let key else { throw CryptoFailure.drained(what) }
+        return SharedHandle(key) { EVP_PKEY_free($0) }
+    }
+
+    /// Over SHA-256 of the message. `signature` is r‖s, 64 bytes; DER is refused.
+    ///
+    /// Both s and n - s are accepted, as RFC 7518 has it: nothing here takes the signature itself for an identity.
+    public func verify(signature: [UInt8], over message: [UInt8]) -> Bool {
+        guard let der = ECDSASignature.der(fromRaw: signature), let context = EVP_MD_CTX_new() else { return false }
+        defer { EVP_MD_CTX_free(context) }
+        if EVP_DigestVerifyInit(context, nil, Algorithm.sha256.pointer, nil, handle.pointer) == 1,
+            EVP_DigestVerify(context, der, der.count, message, message.count) == 1
+        {
+            return true
+        }
+        ERR_clear_error()
+        return false
+    }
+}
+
+extension P256PublicKey: Hashable {
+    public static func == (a: P256PublicKey, b: P256PublicKey) -> Bool { a.x963 == b.x963 }
+    public func hash(into hasher: inout Hasher) { hasher.combine(x963) }
+}
+
+/// The forms a key has elsewhere.
+extension P256PublicKey {
+    private static let spkiPrefix: [UInt8] = [
+        0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48,
+        0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+    ]
+
+    /// SubjectPublicKeyInfo in DER; the named curve and the uncompressed point alone.
+    public init(spki: [UInt8]) throws(CryptoFailure) {
+        guard spki.starts(with: Self.spkiPrefix) else { throw CryptoFailure("not a P-256 key") }
+        try self.init(x963: Array(spki.dropFirst(Self.spkiPrefix.count)))
+    }
+
+    /// RFC 7517. A private key is refused, and so is a key meant for something other than ES256 signatures.
+    public init(jwk: JSONValue) throws(CryptoFailure) {
+        guard let members = jwk.object, members["kty"] == "EC", members["crv"] == "P-256", members["d"] == nil,
+            [nil, "ES256"].contains(members["alg"]), [nil, "sig"].contains(members["use"]),
+            let x = members["x"]?.string.flatMap({ Base64URL.decode($0) }), x.count == 32,
+            let y = members["y"]?.string.flatMap({ Base64URL.decode($0) }), y.count == 32
+        else { throw CryptoFailure("not a public P-256 JWK") }
+        try self.init(x963: [4] + x + y)
+    }
+
+    public var spki: [UInt8] { Self.spkiPrefix + x963 }
+
+    /// SHA-256 of `spki`.
+    public var spkiThumbprint: [UInt8] { SHA256.hash(spki) }
+
+    /// The required members alone, in the order that RFC 7638 hashes.
+    public var jwk: JSONObject {
+        [
+            "crv": "P-256", "kty": "EC", "x": .string(Base64URL.encode(x963[1..<33])),
+            "y": .string(Base64URL.encode(x963[33..<65])),
+        ]
+    }
+
+    /// RFC 7638, base64url of SHA-256.
+    public var thumbprint: String { Base64URL.encode(SHA256.hash(JSONWriter.write(jwk))) }
+}

@@ -1,0 +1,49 @@
+import COpenSSL
+
+/// The armour of RFC 7468 around DER.
+enum PEM {
+    static func encode(_ label: String, _ der: [UInt8]) throws(CryptoFailure) -> [UInt8] {
+        let bio = try Owned(BIO_new(BIO_s_mem()), else: "writing PEM") { BIO_free($0) }
+        guard PEM_write_bio(bio.pointer, label, "", der, der.count) > 0 else {
+            throw CryptoFailure.drained("writing PEM")
+        }
+        return contents(of: bio.pointer)
+    }
+
+    /// The first block with that label.
+    static func decode(_ label: String, _ pem: [UInt8]) throws(CryptoFailure) -> [UInt8] {
+        guard let block = try blocks(label, pem, atMost: 1).first else {
+            throw CryptoFailure("there is no \(label) in this PEM text")
+        }
+        return block
+    }
+
+    static func blocks(_ label: String, _ pem: [UInt8], atMost: Int = 100) throws(CryptoFailure) -> [[UInt8]] {
+        let bio = try Owned(BIO_new_mem_buf(pem, Int32(clamping: pem.count)), else: "reading PEM") { BIO_free($0) }
+        var blocks: [[UInt8]] = []
+        while blocks.count < atMost {
+            var name: UnsafeMutablePointer<CChar>?
+            var header: UnsafeMutablePointer<CChar>?
+            var data: UnsafeMutablePointer<UInt8>?
+            var count = 0
+            guard PEM_read_bio(bio.pointer, &name, &header, &data, &count) == 1 else { break }
+            defer {
+                CRYPTO_free(name, #file, #line)
+                CRYPTO_free(header, #file, #line)
+                CRYPTO_clear_free(data, count, #file, #line)
+            }
+            guard let name, let data, String(cString: name) == label else { continue }
+            blocks.append([UInt8](UnsafeBufferPointer(start: data, count: count)))
+        }
+        let end = CryptoFailure.drained("reading PEM")
+        // The end of the text is told as an error too.
+        guard end.reasons.allSatisfy({ $0 == "no start line" }) else { throw end }
+        return blocks
+    }
+
+    static func contents(of bio: OpaquePointer) -> [UInt8] {
+        var start: UnsafeMutablePointer<UInt8>?
+        let count = withUnsafeMutablePointer(to: &start) { BIO_ctrl(bio, BIO_CTRL_INFO, 0, $0) }
+        return [UInt8](UnsafeBufferPointer(start: start, count: count))
+    }
+}

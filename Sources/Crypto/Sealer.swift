@@ -1,0 +1,139 @@
+import Bytes
+import COpenSSL
+import World
+
+/// Why sealed bytes did not open.
+public enum SealFailure: Error, Sendable, Equatable {
+    case malformed
+    /// Sealed under a key that is not among ours.
+    case unknownKey(String)
+    /// Another key, other associated data, or changed bytes: they cannot be told apart.
+    case tampered
+}
+
+/// AES-256-GCM under the first of several named keys; the others still open what they sealed.
+///
+/// Sealed: version (1), length of the key's id, the id, nonce (12), ciphertext, tag (16). Everything before the nonce is
+/// authenticated together with the associated data. Nonces are random, so a key is good for 2^32 seals; change it long before.
+public struct Sealer: Sendable {
+    public struct Key: Sendable {
+        public let id: String
+        public let key: Secret
+
+        public init(id: String, key: Secret) {
+            self.id = id
+            self.key = key
+        }
+    }
+
+    private let keys: [Key]
+    private let current: Key
+    private static let version: UInt8 = 1
+
+    /// Keys have 32 bytes and ids of their own, at most 64 bytes long.
+    public init(keys: [Key]) throws(CryptoFailure) {
+        guard let first = keys.first else { throw CryptoFailure("sealing needs a key") }
+        for key in keys where key.key.count != 32 { throw CryptoFailure("the sealing key \(key.id) has not 32 bytes") }
+        guard keys.allSatisfy({ !$0.id.isEmpty && $0.id.utf8.count <= 64 }), Set(keys.map(\.id)).count == keys.count
+        else { throw CryptoFailure("sealing keys need ids of their own, at most 64 bytes long") }
+        self.keys = keys
+        self.current = first
+    }
+
+    public func seal(
+        _ plaintext: [UInt8], associated: [UInt8], randomness: any Randomness = SystemRandomness()
+    ) throws(CryptoFailure) -> [UInt8] {
+        let header = [Self.version, UInt8(current.id.utf8.count)] + current.id.utf8
+        let nonce = randomness.bytes(12)
+        let (ciphertext, tag) = try GCM.seal(
+            plaintext, key: current.key, nonce: nonce, authenticated: header + associated)
+        return header + nonce + ciphertext + tag
+    }
+
+    public func open(_ sealed: [UInt8], associated: [UInt8]) throws(SealFailure) -> [UInt8] {
+        let (id, header) = try Self.header(of: sealed)
+        guard let key = keys.first(where: { $0.id == id }) else { throw .unknownKey(id) }
+        let body = sealed[header.count...]
+        guard
+            let plaintext = GCM.open(
+                Array(body.dropFirst(12).dropLast(16)), tag: Array(body.suffix(16)), key: key.key,
+                nonce: Array(body.prefix(12)), authenticated: header + associated)
+        else { throw .tampered }
+        return plaintext
+    }
+
+    /// Whether it was sealed under another key than today's.
+    public func isStale(_ sealed: [UInt8]) throws(SealFailure) -> Bool { try Self.header(of: sealed).id != current.id }
+
+    private static func header(of sealed: [UInt8]) throws(SealFailure) -> (id: String, bytes: [UInt8]) {
+        guard sealed.count >= 2, sealed[0] == version else { throw .malformed }
+        let end = 2 + Int(sealed[1])
+        guard sealed.count >= end + 12 + 16, let id = String(validating: sealed[2..<end], as: UTF8.self) else {
+            throw .malformed
+        }
+        return (id, Array(sealed[..<end]))
+    }
+}
+
+/// One message at a time. Seen by the package for the published vectors.
+package enum GCM {
+    package static func seal(
+        _ plaintext: [UInt8], key: Secret, nonce: [UInt8], authenticated: [UInt8]
+    ) throws(CryptoFailure) -> (ciphertext: [UInt8], tag: [UInt8]) {
+        let context = try Owned(EVP_CIPHER_CTX_new(), else: "sealing") { EVP_CIPHER_CTX_free($0) }
+        var ciphertext = [UInt8](repeating: 0, count: plaintext.count)
+        var tag = [UInt8](repeating: 0, count: 16)
+        guard EVP_EncryptInit_ex2(context.pointer, Algorithm.aes256GCM.pointer, key.reveal(), nonce, nil) == 1,
+            update(context, EVP_EncryptUpdate, authenticated, plaintext, &ciphertext),
+            final(context, EVP_EncryptFinal_ex),
+            EVP_CIPHER_CTX_ctrl(context.pointer, EVP_CTRL_AEAD_GET_TAG, 16, &tag) == 1
+        else { throw CryptoFailure.drained("sealing") }
+        return (ciphertext, tag)
+    }
+
+    /// Nil unless everything is as it was sealed.
+    package static func open(
+        _ ciphertext: [UInt8], tag: [UInt8], key: Secret, nonce: [UInt8], authenticated: [UInt8]
+    ) -> [UInt8]? {
+        guard let context = try? Owned(EVP_CIPHER_CTX_new(), else: "opening", free: { EVP_CIPHER_CTX_free($0) }) else {
+            return nil
+        }
+        var plaintext = [UInt8](repeating: 0, count: ciphertext.count)
+        var tag = tag
+        guard EVP_DecryptInit_ex2(context.pointer, Algorithm.aes256GCM.pointer, key.reveal(), nonce, nil) == 1,
+            update(context, EVP_DecryptUpdate, authenticated, ciphertext, &plaintext),
+            EVP_CIPHER_CTX_ctrl(context.pointer, EVP_CTRL_AEAD_SET_TAG, 16, &tag) == 1,
+            final(context, EVP_DecryptFinal_ex)
+        else {
+            ERR_clear_error()
+            return nil
+        }
+        return plaintext
+    }
+
+    private typealias Update = (
+        OpaquePointer?, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<Int32>?, UnsafePointer<UInt8>?, Int32
+    ) -> Int32
+
+    /// An empty input is left out: OpenSSL takes a missing address for something else.
+    private static func update(
+        _ context: borrowing Owned, _ update: Update, _ authenticated: [UInt8], _ input: [UInt8],
+        _ output: inout [UInt8]
+    ) -> Bool {
+        var count: Int32 = 0
+        guard let size = Int32(exactly: input.count), let extra = Int32(exactly: authenticated.count) else {
+            return false
+        }
+        if extra > 0, update(context.pointer, nil, &count, authenticated, extra) != 1 { return false }
+        return size == 0 || update(context.pointer, &output, &count, input, size) == 1
+    }
+
+    private static func final(
+        _ context: borrowing Owned,
+        _ final: (OpaquePointer?, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<Int32>?) -> Int32
+    ) -> Bool {
+        var nothing: [UInt8] = Array(repeating: 0, count: 16)
+        var count: Int32 = 0
+        return final(context.pointer, &nothing, &count) == 1
+    }
+}
