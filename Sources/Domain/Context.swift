@@ -1,0 +1,79 @@
+import Bytes
+import JSON
+import World
+
+/// Everything that the person is shown about a request, and so everything that an answer is about.
+public struct Context: Equatable, Sendable {
+    public struct Detail: Equatable, Sendable {
+        public let label: String
+        public let value: String
+
+        public init(label: String, value: String) {
+            self.label = label
+            self.value = value
+        }
+    }
+
+    public var website: String
+    public var displayName: String
+    public var username: String
+    public var service: String?
+    public var action: String?
+    public var details: [Detail]
+    public var ip: String?
+    public var userAgent: String?
+    /// The website's own nonce.
+    public var request: String?
+    public var numberDigits: Int
+    public var createdAt: Timestamp
+    public var expiresAt: Timestamp
+
+    public init(
+        website: String, displayName: String, username: String, service: String?, action: String?, details: [Detail],
+        ip: String?, userAgent: String?, request: String?, numberDigits: Int, createdAt: Timestamp,
+        expiresAt: Timestamp
+    ) {
+        self.website = website
+        self.displayName = displayName
+        self.username = username
+        self.service = service
+        self.action = action
+        self.details = details
+        self.ip = ip
+        self.userAgent = userAgent
+        self.request = request
+        self.numberDigits = numberDigits
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+    }
+
+    /// The exact bytes to show and to sign. What the website did not say is left out, so that nothing can be mistaken
+    /// for an empty value that it did say.
+    public var bytes: [UInt8] {
+        var object: JSONObject = [
+            "v": .integer(1), "website": .string(website), "display_name": .string(displayName),
+            "username": .string(username),
+        ]
+        if let service { object.set("service", .string(service)) }
+        if let action { object.set("action", .string(action)) }
+        if !details.isEmpty {
+            let list = details.map { JSONValue.object(["label": .string($0.label), "value": .string($0.value)]) }
+            object.set("details", .array(list))
+        }
+        if let ip { object.set("ip", .string(ip)) }
+        if let userAgent { object.set("user_agent", .string(userAgent)) }
+        if let request { object.set("request", .string(request)) }
+        object.set("number_digits", .integer(Int64(numberDigits)))
+        object.set("created_at", .string(createdAt.rfc3339))
+        object.set("expires_at", .string(expiresAt.rfc3339))
+        return JSONWriter.write(.object(object))
+    }
+}
+
+extension Context {
+    /// The two values of a stored context that a push may show.
+    public static func shownInPush(_ bytes: [UInt8]) -> (service: String?, ip: String?) {
+        let object = (try? JSONReader.read(bytes))?.object
+        return (object?["service"]?.string, object?["ip"]?.string)
+    }
+}

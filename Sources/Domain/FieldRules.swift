@@ -1,0 +1,99 @@
+/// What the texts that outsiders send may look like. Every rule answers with a message, or nil when the text is right.
+public enum FieldRule {
+    /// One line of text to show to a person: no control and no bidirectional characters, 1 to `limit` characters.
+    public static func line(_ text: String, limit: Int) -> String? {
+        if text.isEmpty { return "must not be empty" }
+        if text.unicodeScalars.count > limit { return "must have at most \(limit) characters" }
+        if text.unicodeScalars.contains(where: isUnshowable) {
+            return "must not hold control or text-direction characters"
+        }
+        return nil
+    }
+
+    public static func username(_ text: String) -> String? { line(text, limit: 64) }
+
+    /// An address that SMTP can carry: a dot-atom, an at sign, a host name. Quoted local parts are refused: nobody has one.
+    public static func email(_ text: String) -> String? {
+        let message = "must be an e-mail address such as name@example.com"
+        guard text.utf8.count <= 254 else { return "must have at most 254 characters" }
+        let parts = text.utf8.split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
+        guard parts.count == 2, (1...64).contains(parts[0].count) else { return message }
+        let atoms = parts[0].split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard atoms.allSatisfy({ !$0.isEmpty && $0.allSatisfy(isAtomCharacter) }) else { return message }
+        let labels = parts[1].split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard labels.count >= 2, labels.allSatisfy(isHostLabel) else { return message }
+        return nil
+    }
+
+    /// E.164: a plus sign, a country code that does not begin with 0, at most 15 digits in all.
+    public static func phone(_ text: String) -> String? {
+        let digits = text.utf8.dropFirst()
+        guard text.utf8.first == UInt8(ascii: "+"), (7...15).contains(digits.count),
+            digits.allSatisfy({ (0x30...0x39).contains($0) }), digits.first != UInt8(ascii: "0")
+        else { return "must be a number in E.164 form such as +4915112345678" }
+        return nil
+    }
+
+    /// A language tag's shape (RFC 5646): letters and digits in groups of at most eight.
+    public static func language(_ text: String) -> String? {
+        let groups = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        let right =
+            text.utf8.count <= 35
+            && groups.allSatisfy { (1...8).contains($0.count) && $0.allSatisfy(isLetterOrDigit) }
+            && groups.first.map { $0.count >= 2 && $0.allSatisfy(isLetter) } == true
+        return right ? nil : "must be a language tag such as en or de-AT"
+    }
+
+    /// The name a website has in its certificate, in files and in logs.
+    public static func websiteName(_ text: String) -> String? {
+        let right =
+            (1...64).contains(text.utf8.count) && text.utf8.first.map(isLetterOrDigit) == true
+            && text.utf8.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ".") }
+            && text == text.lowercased()
+        return right ? nil : "must be 1 to 64 small letters, digits, dots and dashes, and begin with a letter or digit"
+    }
+
+    /// An IPv4 or IPv6 address as `inet_pton` would read it; judged by its characters only, it is shown and never dialled.
+    public static func ip(_ text: String) -> String? {
+        let message = "must be an IPv4 or IPv6 address"
+        let bytes = Array(text.utf8)
+        if bytes.contains(UInt8(ascii: ":")) {
+            let allowed = bytes.allSatisfy { isHexDigit($0) || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") }
+            return allowed && (2...45).contains(bytes.count) ? nil : message
+        }
+        let groups = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        let right =
+            groups.count == 4
+            && groups.allSatisfy { group in
+                guard (1...3).contains(group.count), group.allSatisfy({ (0x30...0x39).contains($0) }) else {
+                    return false
+                }
+                return group.reduce(0) { $0 * 10 + Int($1 - 0x30) } <= 255
+            }
+        return right ? nil : message
+    }
+
+    private static func isUnshowable(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .surrogate, .unassigned, .privateUse, .lineSeparator, .paragraphSeparator: return true
+        default: break
+        }
+        switch scalar.value {
+        case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: return true
+        default: return false
+        }
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) }
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool { isLetter(byte) || (0x30...0x39).contains(byte) }
+    private static func isHexDigit(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
+    }
+    private static func isAtomCharacter(_ byte: UInt8) -> Bool {
+        isLetterOrDigit(byte) || "!#$%&'*+-/=?^_`{|}~".utf8.contains(byte)
+    }
+    private static func isHostLabel(_ label: Substring.UTF8View.SubSequence) -> Bool {
+        (1...63).contains(label.count) && label.first != UInt8(ascii: "-") && label.last != UInt8(ascii: "-")
+            && label.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "-") }
+    }
+}

@@ -1,0 +1,50 @@
+import Bytes
+
+/// 128 bits that name one thing. On the wire, in the log and in the SQL views it is the same 32 hexadecimal digits
+/// (which are base64url too), so that an operator can follow one login through all three.
+public struct Identifier<Thing>: Hashable, Sendable, CustomStringConvertible {
+    private let high: UInt64
+    private let low: UInt64
+
+    /// Nil unless there are exactly 16 bytes.
+    public init?(_ bytes: some Collection<UInt8>) {
+        guard bytes.count == 16 else { return nil }
+        high = bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        low = bytes.dropFirst(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    /// Nil unless the text is what `text` of some identifier is.
+    public init?(_ text: String) {
+        guard text.utf8.count == 32, let bytes = Hex.decode(text) else { return nil }
+        self.init(bytes)
+    }
+
+    public var bytes: [UInt8] {
+        (0..<16).map { UInt8(truncatingIfNeeded: ($0 < 8 ? high : low) >> UInt64(56 - $0 % 8 * 8)) }
+    }
+
+    public var text: String { Hex.encode(bytes) }
+    public var description: String { text }
+}
+
+/// What identifiers name; never instantiated.
+public enum Named {
+    public enum Website: Sendable {}
+    public enum User: Sendable {}
+    public enum Device: Sendable {}
+    public enum Challenge: Sendable {}
+    public enum Operation: Sendable {}
+    public enum Errand: Sendable {}
+    public enum Relay: Sendable {}
+}
+
+public typealias WebsiteID = Identifier<Named.Website>
+/// Also the user's token on the wire.
+public typealias UserID = Identifier<Named.User>
+public typealias DeviceID = Identifier<Named.Device>
+public typealias ChallengeID = Identifier<Named.Challenge>
+public typealias OperationID = Identifier<Named.Operation>
+/// A row of the outbox; for a push it is the `apns-id` too.
+public typealias ErrandID = Identifier<Named.Errand>
+/// One running relay process.
+public typealias RelayID = Identifier<Named.Relay>

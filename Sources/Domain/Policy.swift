@@ -1,0 +1,107 @@
+import JSON
+
+/// How answers of a website's users are given.
+public enum Answers: String, Sendable, CaseIterable {
+    /// The phone answers with its client certificate.
+    case certificate
+    /// The website answers for its own users, as in the original.
+    case website
+}
+
+/// How much of a request the push itself may show on a locked screen.
+public enum PushDetail: String, Sendable, CaseIterable {
+    case full, minimal
+}
+
+/// What a website decided for its logins. Frozen into each challenge when it is asked.
+public struct Policy: Equatable, Sendable {
+    public var answers: Answers = .certificate
+    /// Seconds a challenge lives.
+    public var lifetime = 300
+    /// Digits of the number that the person carries from one screen to the other; 0 asks for none.
+    public var number = 2
+    public var pushDetail: PushDetail = .full
+    /// Wrong codes that one challenge bears.
+    public var guesses = 10
+
+    public init() {}
+
+    public static let lifetimes = 60...600
+    public static let numbers = [0, 2, 6]
+    public static let guessLimits = 1...100
+
+    public struct Fault: Error, Equatable {
+        public let message: String
+    }
+
+    /// Every policy under the name it has in settings, on the command line and in the database.
+    public static let keys = ["answers", "guesses", "lifetime", "number", "push-detail"]
+
+    /// Sets one policy from its text; the message of a fault says what would have been right.
+    public mutating func set(_ key: String, to text: String) throws(Fault) {
+        switch key {
+        case "answers": answers = try Self.word(key, text)
+        case "push-detail": pushDetail = try Self.word(key, text)
+        case "lifetime": lifetime = try Self.number(key, text, Self.lifetimes)
+        case "guesses": guesses = try Self.number(key, text, Self.guessLimits)
+        case "number":
+            guard let digits = Int(text), Self.numbers.contains(digits) else {
+                throw Fault(message: "number must be 0, 2 or 6")
+            }
+            number = digits
+        default:
+            throw Fault(message: "\(key) is no policy; there are \(Self.keys.joined(separator: ", "))")
+        }
+    }
+
+    public func text(of key: String) -> String? {
+        switch key {
+        case "answers": answers.rawValue
+        case "push-detail": pushDetail.rawValue
+        case "lifetime": String(lifetime)
+        case "guesses": String(guesses)
+        case "number": String(number)
+        default: nil
+        }
+    }
+
+    private static func word<Word: RawRepresentable & CaseIterable>(
+        _ key: String, _ text: String
+    ) throws(Fault) -> Word where Word.RawValue == String {
+        guard let word = Word(rawValue: text) else {
+            let words = Word.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Fault(message: "\(key) must be one of \(words)")
+        }
+        return word
+    }
+
+    private static func number(_ key: String, _ text: String, _ range: ClosedRange<Int>) throws(Fault) -> Int {
+        guard let number = Int(text), range.contains(number) else {
+            throw Fault(message: "\(key) must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+}
+
+/// The policies as the database keeps them: a JSON object of texts. A website's row holds only what differs from the
+/// installation's defaults; a challenge's row holds all of them.
+extension Policy {
+    public var json: String {
+        var object = JSONObject()
+        for key in Self.keys { object.set(key, .string(text(of: key) ?? "")) }
+        return String(decoding: JSONWriter.write(.object(object)), as: UTF8.self)
+    }
+
+    /// These policies, changed by what a website's row says. A key that a newer relay wrote is passed over.
+    public func changed(by json: String) throws(Fault) -> Policy {
+        guard let value = try? JSONReader.read(Array(json.utf8)), let object = value.object else {
+            throw Fault(message: "the policies in the database are not a JSON object")
+        }
+        var policy = self
+        for key in Self.keys {
+            guard let text = object[key]?.string else { continue }
+            try policy.set(key, to: text)
+        }
+        return policy
+    }
+}
