@@ -1,0 +1,210 @@
+import Bytes
+import Crypto
+import Domain
+import Log
+import World
+
+/// Enrol: a website makes a user known, looks at it, forgets it, and asks for another activation code.
+public protocol RegisterStore: Sendable {
+    func register(_ user: NewUser, activation: NewActivation, as operation: OperationID)
+        async throws(StoreFailure) -> RegisterOutcome
+    func user(named username: String, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
+    func user(token: UserID, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
+    func devices(of user: UserID) async throws(StoreFailure) -> [DeviceView]
+    func activate(_ activation: NewActivation, website: WebsiteID, as operation: OperationID)
+        async throws(StoreFailure) -> Timestamp?
+    /// False when there was no such user.
+    func forget(_ user: UserID, website: WebsiteID, at: Timestamp, as operation: OperationID)
+        async throws(StoreFailure) -> Bool
+}
+
+public struct Registration: Sendable {
+    public var username: String
+    public var email: String?
+    public var phone: String?
+    public var displayName: String?
+    public var language: String?
+
+    public init(username: String, email: String?, phone: String?, displayName: String?, language: String?) {
+        self.username = username
+        self.email = email
+        self.phone = phone
+        self.displayName = displayName
+        self.language = language
+    }
+}
+
+public struct NewUser: Sendable {
+    public let id: UserID
+    public let website: WebsiteID
+    public let registration: Registration
+    public let createdAt: Timestamp
+}
+
+public struct NewActivation: Sendable {
+    public let digest: [UInt8]
+    public let user: UserID
+    public let createdAt: Timestamp
+    public let expiresAt: Timestamp
+}
+
+public enum RegisterOutcome: Sendable, Equatable {
+    case registered(activationExpiresAt: Timestamp)
+    case taken(username: Bool, email: Bool, phone: Bool)
+    /// The website was disabled between the look-up and the change.
+    case websiteGone
+}
+
+public struct UserRow: Sendable, Equatable {
+    public let id: UserID
+    public let username: String
+    public let email: String?
+    public let phone: String?
+    public let displayName: String?
+    public let language: String?
+    /// The newest challenge.
+    public let challenge: ChallengeID?
+
+    public init(
+        id: UserID, username: String, email: String?, phone: String?, displayName: String?, language: String?,
+        challenge: ChallengeID?
+    ) {
+        self.id = id
+        self.username = username
+        self.email = email
+        self.phone = phone
+        self.displayName = displayName
+        self.language = language
+        self.challenge = challenge
+    }
+}
+
+/// A phone as its user's website sees it.
+public struct DeviceView: Sendable, Equatable {
+    public let id: DeviceID
+    public let name: String?
+    public let platform: Platform
+    public let state: DeviceState
+    public let publicKey: [UInt8]?
+    public let binding: String?
+    public let createdAt: Timestamp
+    public let lastSeenAt: Timestamp?
+
+    public init(
+        id: DeviceID, name: String?, platform: Platform, state: DeviceState, publicKey: [UInt8]?, binding: String?,
+        createdAt: Timestamp, lastSeenAt: Timestamp?
+    ) {
+        self.id = id
+        self.name = name
+        self.platform = platform
+        self.state = state
+        self.publicKey = publicKey
+        self.binding = binding
+        self.createdAt = createdAt
+        self.lastSeenAt = lastSeenAt
+    }
+}
+
+/// What binds one phone: to be shown to the person once.
+public struct Activation: Sendable, Equatable {
+    public let code: String
+    public let uri: String
+    public let expiresAt: Timestamp
+}
+
+extension Relay {
+    public static let activationLifetime = Duration.seconds(600)
+
+    public func register(
+        _ registration: Registration, by website: Website, as operation: Operation
+    ) async throws(Refusal) -> (token: UserID, activation: Activation) {
+        let now = time.now()
+        let user = NewUser(
+            id: operation.identifier("user"), website: website.id, registration: registration, createdAt: now)
+        let code = activationCode(operation)
+        let outcome = try await ask("register") { () async throws(StoreFailure) in
+            try await store.register(user, activation: newActivation(code, for: user.id, now), as: operation.id)
+        }
+        switch outcome {
+        case .registered(let expiresAt):
+            log.info("user.registered", [.website: website.name, .user: user.id.text])
+            return (user.id, activation(code, user: user.id, website: website, expiresAt: expiresAt))
+        case .taken(let username, let email, let phone):
+            var faults: [FieldFault] = []
+            if username { faults.append(FieldFault("username", .taken, "is a user of this website already")) }
+            if email { faults.append(FieldFault("email", .taken, "belongs to another user of this website")) }
+            if phone { faults.append(FieldFault("phone", .taken, "belongs to another user of this website")) }
+            throw .conflict(faults)
+        case .websiteGone: throw .unauthenticated
+        }
+    }
+
+    public func user(named username: String, of website: Website) async throws(Refusal) -> UserRow {
+        let row = try await ask("user") { () async throws(StoreFailure) in
+            try await store.user(named: username, of: website.id)
+        }
+        guard let row else { throw .notFound }
+        return row
+    }
+
+    public func devices(of user: UserRow) async throws(Refusal) -> [DeviceView] {
+        try await ask("user") { () async throws(StoreFailure) in try await store.devices(of: user.id) }
+    }
+
+    /// A code for a further phone.
+    public func activate(
+        username: String, by website: Website, as operation: Operation
+    ) async throws(Refusal) -> Activation {
+        let row = try await user(named: username, of: website)
+        let code = activationCode(operation)
+        let expiresAt = try await ask("activation") { () async throws(StoreFailure) in
+            try await store.activate(
+                newActivation(code, for: row.id, time.now()), website: website.id, as: operation.id)
+        }
+        guard let expiresAt else { throw .notFound }
+        log.info("user.activation", [.website: website.name, .user: row.id.text])
+        return activation(code, user: row.id, website: website, expiresAt: expiresAt)
+    }
+
+    /// Forgets the user: every row but the audit's, which holds ids alone.
+    public func forget(username: String, by website: Website) async throws(Refusal) {
+        let row = try await user(named: username, of: website)
+        let operation = operations.new()
+        let forgotten = try await ask("forget") { () async throws(StoreFailure) in
+            try await store.forget(row.id, website: website.id, at: time.now(), as: operation.id)
+        }
+        guard forgotten else { throw .notFound }
+        log.info("user.forgotten", [.website: website.name, .user: row.id.text])
+        if let newest = row.challenge { waits.fire(newest) }
+    }
+
+    /// 112 bits, as text that survives being typed.
+    private func activationCode(_ operation: Operation) -> String {
+        Base64URL.encode(operation.secret("activation", count: 15))
+    }
+
+    private func newActivation(_ code: String, for user: UserID, _ now: Timestamp) -> NewActivation {
+        NewActivation(
+            digest: SHA256.hash(Array(code.utf8)), user: user, createdAt: now,
+            expiresAt: now + Self.activationLifetime)
+    }
+
+    private func activation(_ code: String, user: UserID, website: Website, expiresAt: Timestamp) -> Activation {
+        let uri =
+            "twoefay://enrol?relay=\(percentEncoded(settings.origin))&website=\(percentEncoded(website.name))"
+            + "&token=\(user.text)&code=\(code)&pin=\(Base64URL.encode(settings.pin))"
+        return Activation(code: code, uri: uri, expiresAt: expiresAt)
+    }
+
+    private func percentEncoded(_ text: String) -> String {
+        var encoded = ""
+        for byte in text.utf8 {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x2e, 0x5f, 0x7e:
+                encoded.unicodeScalars.append(Unicode.Scalar(byte))
+            default: encoded += "%" + Hex.encode([byte]).uppercased()
+            }
+        }
+        return encoded
+    }
+}

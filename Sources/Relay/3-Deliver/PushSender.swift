@@ -1,0 +1,52 @@
+import Domain
+import World
+
+/// What leaves for a phone: enough to say who asks, never enough to answer.
+public struct Push: Sendable, Equatable {
+    /// The same at every attempt, so that the push service can tell a repetition.
+    public let id: ErrandID
+    public let challenge: ChallengeID
+    public let deviceToken: String
+    public let environment: PushEnvironment
+    public let detail: PushDetail
+    /// The website's name as people know it.
+    public let website: String
+    public let service: String?
+    public let ip: String?
+    public let expiresAt: Timestamp
+
+    public init(
+        id: ErrandID, challenge: ChallengeID, deviceToken: String, environment: PushEnvironment, detail: PushDetail,
+        website: String, service: String?, ip: String?, expiresAt: Timestamp
+    ) {
+        self.id = id
+        self.challenge = challenge
+        self.deviceToken = deviceToken
+        self.environment = environment
+        self.detail = detail
+        self.website = website
+        self.service = service
+        self.ip = ip
+        self.expiresAt = expiresAt
+    }
+}
+
+/// What the push service said, in the words that all push services share.
+public enum PushOutcome: Sendable, Equatable {
+    /// Taken over; whether the phone got it is another matter.
+    case accepted
+    /// The token is of no use any more, if it was not registered anew since.
+    case tokenDead(since: Timestamp?, reason: String)
+    case retryAfter(Duration, reason: String)
+    /// Our key or certificate is at fault, for every phone alike.
+    case credentialFault(String)
+    /// We sent what we should not have sent.
+    case badRequest(String)
+    /// It may have been taken over or not.
+    case ambiguous(String)
+}
+
+/// A push service. An implementation answers within ten seconds.
+public protocol PushSender: Sendable {
+    func send(_ push: Push) async -> PushOutcome
+}

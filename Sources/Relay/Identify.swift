@@ -1,0 +1,90 @@
+import Domain
+import Log
+
+/// Who calls. Looked up for every request, so that what is revoked is revoked at once.
+public protocol IdentifyStore: Sendable {
+    /// The active website of that name, if the key is one of its own.
+    func website(named name: String, key: [UInt8]) async throws(StoreFailure) -> WebsiteRow?
+    /// The phone of that id in its present state, if the key is its own.
+    func device(_ id: DeviceID, key: [UInt8]) async throws(StoreFailure) -> DeviceRow?
+}
+
+public struct WebsiteRow: Sendable, Equatable {
+    public let id: WebsiteID
+    public let name: String
+    public let displayName: String
+    public let policy: String
+
+    public init(id: WebsiteID, name: String, displayName: String, policy: String) {
+        self.id = id
+        self.name = name
+        self.displayName = displayName
+        self.policy = policy
+    }
+}
+
+/// A website that has proved who it is.
+public struct Website: Sendable, Equatable {
+    public let id: WebsiteID
+    public let name: String
+    public let displayName: String
+    public let policy: Policy
+
+    public init(id: WebsiteID, name: String, displayName: String, policy: Policy) {
+        self.id = id
+        self.name = name
+        self.displayName = displayName
+        self.policy = policy
+    }
+}
+
+public struct DeviceRow: Sendable, Equatable {
+    public let id: DeviceID
+    public let user: UserID
+    public let state: DeviceState
+
+    public init(id: DeviceID, user: UserID, state: DeviceState) {
+        self.id = id
+        self.user = user
+        self.state = state
+    }
+}
+
+extension Relay {
+    /// The website of that name, if the key behind the connection is registered for it.
+    public func website(named name: String, key: [UInt8]) async throws(Refusal) -> Website {
+        let row = try await ask("identify") { () async throws(StoreFailure) in
+            try await store.website(named: name, key: key)
+        }
+        guard let row else { throw .unauthenticated }
+        do {
+            let policy = try settings.policy.changed(by: row.policy)
+            return Website(id: row.id, name: row.name, displayName: row.displayName, policy: policy)
+        } catch {
+            log.error("website.policy", [.website: row.name, .reason: error.message])
+            throw .broken
+        }
+    }
+
+    /// The phone of that id, if it is active and the key behind the connection is its own.
+    public func device(_ id: DeviceID, key: [UInt8]) async throws(Refusal) -> PhoneCredential {
+        let row = try await ask("identify") { () async throws(StoreFailure) in
+            try await store.device(id, key: key)
+        }
+        guard let row, row.state == .active else { throw .unauthenticated }
+        return PhoneCredential(id: id, user: row.user, key: key)
+    }
+}
+
+/// A phone that has proved who it is.
+public struct PhoneCredential: Sendable, Equatable {
+    public let id: DeviceID
+    public let user: UserID
+    public let key: [UInt8]
+
+    public init(id: DeviceID, user: UserID, key: [UInt8]) {
+        self.id = id
+        self.user = user
+        self.key = key
+    }
+}

@@ -1,0 +1,91 @@
+import Domain
+import Log
+import Synchronization
+import World
+
+/// What a relay does to be known as alive, and to notice who is not.
+public protocol KeepStore: Sendable {
+    /// Moves this relay's beat (writing its row if it has none) and reads everybody's.
+    func beat(_ relay: RelayID, at: Timestamp) async throws(StoreFailure) -> [Beat]
+    /// Frees what a dead relay held, and removes its row.
+    func bury(_ relay: RelayID, at: Timestamp) async throws(StoreFailure)
+    /// Drops what is kept for repeated requests and older than that, a few rows at a time.
+    func dropKept(before: Timestamp) async throws(StoreFailure)
+    /// Nil when the store answers.
+    func check() async -> StoreFailure?
+}
+
+public struct Beat: Sendable, Equatable {
+    public let relay: RelayID
+    public let count: Int64
+
+    public init(relay: RelayID, count: Int64) {
+        self.relay = relay
+        self.count = count
+    }
+}
+
+/// The other relays, judged by whether their beat moved while our own monotonic clock did. Clocks are never compared.
+struct PeerWatch: Sendable {
+    static let patience = Duration.seconds(10)
+    private var seen: [RelayID: (count: Int64, since: Instant)] = [:]
+
+    /// Those whose beat has stood still for too long.
+    mutating func dead(_ beats: [Beat], except own: RelayID, at now: Instant) -> [RelayID] {
+        var dead: [RelayID] = []
+        var next: [RelayID: (count: Int64, since: Instant)] = [:]
+        for beat in beats where beat.relay != own {
+            if let before = seen[beat.relay], before.count == beat.count {
+                next[beat.relay] = before
+                if now - before.since >= Self.patience { dead.append(beat.relay) }
+            } else {
+                next[beat.relay] = (beat.count, now)
+            }
+        }
+        seen = next
+        return dead
+    }
+}
+
+/// The watch, shared by the loops.
+final class Peers: Sendable {
+    private let watch = Mutex(PeerWatch())
+
+    func dead(_ beats: [Beat], except own: RelayID, at now: Instant) -> [RelayID] {
+        watch.withLock { $0.dead(beats, except: own, at: now) }
+    }
+}
+
+extension Relay {
+    /// Called by the daemon's timer every two seconds.
+    public func keep() async {
+        let beats = try? await ask("keep") { () async throws(StoreFailure) in
+            try await store.beat(id, at: time.now())
+        }
+        guard let beats else { return }
+        let others = beats.map(\.relay).filter { $0 != id }
+        let dead = settings.isAlone ? others : peers.dead(beats, except: id, at: time.instant())
+        for relay in dead {
+            log.warning("relay.dead", [.relay: relay.text])
+            _ = try? await ask("keep") { () async throws(StoreFailure) in
+                try await store.bury(relay, at: time.now())
+            }
+        }
+    }
+
+    /// Called by the daemon's timer every minute.
+    public func tidy() async {
+        _ = try? await ask("tidy") { () async throws(StoreFailure) in
+            try await store.dropKept(before: time.now() - Self.keptFor)
+        }
+    }
+
+    /// Nil when the store answers, else why not; for /ready.
+    public func storeTrouble() async -> String? {
+        switch await store.check() {
+        case nil: nil
+        case .unavailable(let why): why
+        case .internal(let why): why
+        }
+    }
+}

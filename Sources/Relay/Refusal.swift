@@ -1,0 +1,31 @@
+/// Why a verb did not do what it was asked; the API turns each into a problem document.
+public enum Refusal: Error, Sendable, Equatable {
+    case unauthenticated
+    case forbidden(String)
+    case notFound
+    case invalid([FieldFault])
+    case conflict([FieldFault])
+    /// A second answer to a challenge that has its end.
+    case alreadyDecided(result: String)
+    case limited(retryAfter: Duration)
+    case unavailable
+    /// A bug of ours; the log has the details.
+    case broken
+}
+
+/// What is wrong with one parameter of a request.
+public struct FieldFault: Sendable, Equatable {
+    public enum Code: String, Sendable {
+        case missing, unknown, type, format, length, mismatch, taken
+    }
+
+    public let parameter: String
+    public let code: Code
+    public let message: String
+
+    public init(_ parameter: String, _ code: Code, _ message: String) {
+        self.parameter = parameter
+        self.code = code
+        self.message = message
+    }
+}

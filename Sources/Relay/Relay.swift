@@ -1,0 +1,84 @@
+import Bytes
+import Crypto
+import Domain
+import Log
+import World
+
+/// Everything the five verbs need from the store. Storage implements each port beside the SQL of its verb.
+public typealias RelayStore = IdentifyStore & RegisterStore & BindStore & AskStore & DeliverStore & AnswerStore
+    & KeepStore & RepeatStore
+
+/// The product: five verbs over a store and a push service. It holds no connection and blocks no thread, and is shared
+/// by all loops; what it remembers between requests are the held ones (`waits`).
+public final class Relay: Sendable {
+    public struct Settings: Sendable {
+        /// `https://host:port`, as websites and phones know this installation.
+        public var origin: String
+        /// SHA-256 of the key of the authority that signed the relay's certificate; phones pin it.
+        public var pin: [UInt8]
+        /// What holds where a website's row says nothing.
+        public var policy: Policy
+        /// The store can have no other relay, so whoever left a row there is dead for certain.
+        public var isAlone: Bool
+
+        public init(origin: String, pin: [UInt8], policy: Policy, isAlone: Bool) {
+            self.origin = origin
+            self.pin = pin
+            self.policy = policy
+            self.isAlone = isAlone
+        }
+    }
+
+    let settings: Settings
+    let store: any RelayStore
+    let push: (any PushSender)?
+    /// Signs the certificates of phones.
+    let phones: CertificateAuthority
+    public let operations: Operations
+    /// Seals answers that are kept for repeated requests.
+    let sealer: Sealer
+    let time: any TimeSource
+    let randomness: any Randomness
+    let log: Log
+    /// Starts work that nobody waits for, on the loop that asked.
+    let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
+    public let id: RelayID
+    public let waits = Waits()
+    let peers = Peers()
+
+    public init(
+        settings: Settings, store: any RelayStore, push: (any PushSender)?, phones: CertificateAuthority,
+        masterKey: Secret, sealer: Sealer, time: any TimeSource, randomness: any Randomness, log: Log,
+        spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
+    ) {
+        self.settings = settings
+        self.store = store
+        self.push = push
+        self.phones = phones
+        self.sealer = sealer
+        self.time = time
+        self.randomness = randomness
+        self.log = log
+        self.spawn = spawn
+        operations = Operations(masterKey: masterKey, randomness: randomness)
+        id = operations.draw()
+    }
+
+    /// Asks the store, and turns its failures into refusals that say nothing to the outside.
+    func ask<Answer: Sendable>(
+        _ what: String, _ question: () async throws(StoreFailure) -> Answer
+    ) async throws(Refusal) -> Answer {
+        do throws(StoreFailure) {
+            return try await question()
+        } catch {
+            switch error {
+            case .unavailable(let why):
+                log.warning("store.unavailable", [.route: what, .reason: why])
+                throw .unavailable
+            case .internal(let why):
+                log.error("store.broken", [.route: what, .reason: why])
+                throw .broken
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+import Bytes
+import Crypto
+import Domain
+import Log
+import World
+
+/// A request that comes again under the same Idempotency-Key gets the answer it had, and changes nothing again.
+public protocol RepeatStore: Sendable {
+    /// Writes the row if there is none, and reads it.
+    func begin(_ repeatable: Repeatable, as operation: OperationID, relay: RelayID, at: Timestamp)
+        async throws(StoreFailure) -> RepeatRow?
+    /// Takes a row over that nobody runs any more. False when another was first.
+    func resume(_ repeatable: Repeatable, as operation: OperationID, relay: RelayID) async throws(StoreFailure) -> Bool
+    func finish(_ repeatable: Repeatable, as operation: OperationID, _ kept: KeptAnswer) async throws(StoreFailure)
+    /// Nobody runs it now; a later request may.
+    func release(_ repeatable: Repeatable, as operation: OperationID) async throws(StoreFailure)
+}
+
+/// What makes two requests the same.
+public struct Repeatable: Sendable, Equatable {
+    public let website: WebsiteID
+    /// SHA-256 of route and key.
+    public let digest: [UInt8]
+    /// SHA-256 of everything in the request that has a meaning.
+    public let fingerprint: [UInt8]
+
+    public init(website: WebsiteID, route: String, key: String, content: [UInt8]) {
+        self.website = website
+        digest = SHA256.hash(Array(route.utf8) + [0] + Array(key.utf8))
+        fingerprint = SHA256.hash(content)
+    }
+}
+
+public struct RepeatRow: Sendable, Equatable {
+    public enum State: String, Sendable {
+        case running, done, shown
+    }
+
+    public let fingerprint: [UInt8]
+    public let state: State
+    public let operation: OperationID
+    /// A living relay runs it.
+    public let isHeld: Bool
+    public let status: Int?
+    public let sealed: [UInt8]?
+
+    public init(
+        fingerprint: [UInt8], state: State, operation: OperationID, isHeld: Bool, status: Int?, sealed: [UInt8]?
+    ) {
+        self.fingerprint = fingerprint
+        self.state = state
+        self.operation = operation
+        self.isHeld = isHeld
+        self.status = status
+        self.sealed = sealed
+    }
+}
+
+public struct KeptAnswer: Sendable {
+    public let state: RepeatRow.State
+    public let status: Int
+    public let sealed: [UInt8]?
+}
+
+public enum Repetition: Sendable {
+    /// The first time, or a time after which nobody knows how it ended: run under this operation, then finish.
+    case run(Operation)
+    case kept(status: Int, body: [UInt8])
+    /// It held a secret, which is not shown a second time.
+    case shownOnce
+    case stillRunning
+    case mismatch
+}
+
+extension Relay {
+    static let keptFor = Duration.seconds(24 * 3600)
+
+    public func begin(_ repeatable: Repeatable) async throws(Refusal) -> Repetition {
+        let fresh = operations.new()
+        let row = try await ask("idempotency") { () async throws(StoreFailure) in
+            try await store.begin(repeatable, as: fresh.id, relay: id, at: time.now())
+        }
+        guard let row else { throw .unauthenticated }
+        guard Secret.matches(row.fingerprint, repeatable.fingerprint) else { return .mismatch }
+        switch row.state {
+        case .shown: return .shownOnce
+        case .done:
+            guard let status = row.status, let sealed = row.sealed,
+                let body = try? sealer.open(sealed, associated: associated(repeatable))
+            else {
+                log.error("idempotency.sealed", [.operation: row.operation.text])
+                throw .broken
+            }
+            return .kept(status: status, body: body)
+        case .running where row.operation == fresh.id: return .run(fresh)
+        case .running where row.isHeld: return .stillRunning
+        case .running:
+            let mine = try await ask("idempotency") { () async throws(StoreFailure) in
+                try await store.resume(repeatable, as: row.operation, relay: id)
+            }
+            return mine ? .run(operations.again(row.operation)) : .stillRunning
+        }
+    }
+
+    /// Keeps the answer. When the store fails here, the same request runs again under the same operation, which
+    /// changes nothing twice.
+    public func finish(
+        _ repeatable: Repeatable, _ operation: Operation, status: Int, body: [UInt8], holdsSecret: Bool
+    ) async throws(Refusal) {
+        let sealed =
+            holdsSecret ? nil : sealer.seal(body, associated: associated(repeatable), randomness: randomness)
+        let kept = KeptAnswer(state: holdsSecret ? .shown : .done, status: status, sealed: sealed)
+        try await ask("idempotency") { () async throws(StoreFailure) in
+            try await store.finish(repeatable, as: operation.id, kept)
+        }
+    }
+
+    /// The request ended without an answer to keep.
+    public func release(_ repeatable: Repeatable, _ operation: Operation) async {
+        _ = try? await ask("idempotency") { () async throws(StoreFailure) in
+            try await store.release(repeatable, as: operation.id)
+        }
+    }
+
+    private func associated(_ repeatable: Repeatable) -> [UInt8] {
+        Array("idempotency".utf8) + repeatable.website.bytes + repeatable.digest
+    }
+}
