@@ -1,0 +1,134 @@
+import Domain
+import Relay
+import World
+
+extension Store: AnswerStore {
+    public func challenge(_ id: ChallengeID, of user: UserID) async throws(StoreFailure) -> ChallengeRow? {
+        try await challenge(id, challengeOfUser, .id(user))
+    }
+
+    public func challenge(_ id: ChallengeID, of website: WebsiteID) async throws(StoreFailure) -> ChallengeRow? {
+        try await challenge(id, challengeOfWebsite, .id(website))
+    }
+
+    private func challenge(
+        _ id: ChallengeID, _ statement: Statement, _ owner: SQLValue
+    ) async throws(StoreFailure) -> ChallengeRow? {
+        let script = Script("challenge", reads: [Step(statement, .id(id), owner), Step(steps, .id(id))])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                guard let row = rows[0].first else { return nil }
+                var steps: [ChallengeRow.Step] = []
+                for step in rows[1] {
+                    steps.append(
+                        ChallengeRow.Step(factor: try step.word(0), state: try step.word(1), at: try step.moment(2)))
+                }
+                let life = ChallengeLife(
+                    state: try row.word(2), decision: try row.optionalWord(3), reason: try row.optionalWord(4),
+                    expiresAt: try row.moment(5))
+                return ChallengeRow(
+                    id: try row.id(0), user: try row.id(1), life: life, policy: try row.text(6),
+                    context: try row.blob(7), number: try row.optionalText(8), factor: try row.optionalWord(9),
+                    proof: try row.optionalWord(10), device: try row.optionalID(11),
+                    guesses: Int(try row.integer(12)), decidedAt: try row.optionalMoment(13),
+                    operation: try row.id(14), steps: steps)
+            })
+    }
+
+    public func close(_ closing: Closing, as operation: OperationID) async throws(StoreFailure) -> Bool {
+        let life = closing.life
+        let now = SQLValue.moment(closing.at)
+        let end: [SQLValue] = [
+            .word(life.state), .word(life.decision), .word(life.reason), .word(closing.factor), .word(closing.proof),
+            .id(closing.device?.id), now, .id(operation), .id(closing.challenge),
+        ]
+        let change =
+            if life.state == .expired {
+                Step(expire, values: end + [now])
+            } else if let phone = closing.device {
+                Step(closeByPhone, values: end + [now, .id(phone.id), .blob(phone.key)])
+            } else {
+                Step(closeOpen, values: end + [now])
+            }
+        let mine: [SQLValue] = [.id(closing.challenge), .id(operation)]
+        var writes = [change]
+        if let step = life.endOfStep {
+            writes.append(Step(endStep, values: [.word(step), now, .id(closing.challenge)] + mine))
+        }
+        if let phone = closing.device {
+            writes.append(Step(seePhone, values: [now, .id(phone.id)] + mine))
+        }
+        writes.append(Step(dropErrands, values: [.id(closing.challenge)] + mine))
+        let outcome = life.decision?.rawValue ?? life.reason?.rawValue
+        writes.append(Step(auditEnd, values: [.id(operation), now, .text("\(closing.event)"), .text(outcome)] + mine))
+        return try await run(Query(script: .change("close", operation, writes)) { rows in rows.happened })
+    }
+
+    public func countGuess(
+        _ challenge: ChallengeID, limit: Int, at: Timestamp, as operation: OperationID
+    ) async throws(StoreFailure) -> Bool {
+        let script = Script.change(
+            "guess", operation,
+            [
+                Step(
+                    addGuess, .id(operation), .id(challenge), .integer(Int64(limit)), .moment(at), .id(operation)),
+                Step(
+                    auditEnd, .id(operation), .moment(at), .text("code.wrong"), .null, .id(challenge), .id(operation)),
+            ])
+        return try await run(Query(script: script) { rows in rows.happened })
+    }
+}
+
+extension ChallengeLife {
+    /// What an end makes of the step that was under way.
+    fileprivate var endOfStep: StepState? {
+        switch state {
+        case .answered: .answered
+        case .expired: .expired
+        case .failed: reason == .wrongNumber ? .answered : nil
+        case .asked, .sent, .cancelled: nil
+        }
+    }
+}
+
+private let challengeColumns = """
+    SELECT id, user_id, state, decision, reason, expires_at, policy, context, number, factor, proof, device_id,
+    guesses, decided_at, operation FROM challenge WHERE id = ? AND
+    """
+private let challengeOfUser = Statement(challengeColumns + " user_id = ?")
+private let challengeOfWebsite = Statement(challengeColumns + " website_id = ?")
+
+private let steps = Statement("SELECT factor, state, at FROM step WHERE challenge_id = ? ORDER BY ordinal")
+
+private let end = """
+    UPDATE challenge SET state = ?, decision = ?, reason = ?, factor = coalesce(?, factor), proof = ?, device_id = ?,
+    decided_at = ?, operation = ? WHERE id = ? AND decided_at IS NULL
+    """
+private let expire = Statement(end + " AND expires_at <= ?")
+private let closeOpen = Statement(end + " AND expires_at > ?")
+private let closeByPhone = Statement(
+    end + """
+         AND expires_at > ? AND EXISTS (SELECT 1 FROM device d
+        WHERE d.id = ? AND d.thumbprint = ? AND d.state = 'active' AND d.user_id = challenge.user_id)
+        """)
+
+private let ended = " EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.operation = ?)"
+
+private let endStep = Statement(
+    "UPDATE step SET state = ?, at = ? WHERE challenge_id = ? AND state IN ('queued', 'sent', 'seen') AND" + ended)
+
+private let seePhone = Statement("UPDATE device SET last_seen_at = ? WHERE id = ? AND" + ended)
+
+private let dropErrands = Statement("DELETE FROM outbox WHERE challenge_id = ? AND" + ended)
+
+private let auditEnd = Statement(
+    Audit.columns + """
+         SELECT ?, ?, ?, c.website_id, c.user_id, c.id, c.device_id, ?, c.proof
+        FROM challenge c WHERE c.id = ? AND c.operation = ?
+        """ + Audit.once)
+
+private let addGuess = Statement(
+    """
+    UPDATE challenge SET guesses = guesses + 1, operation = ?
+    WHERE id = ? AND decided_at IS NULL AND guesses < ? AND expires_at > ? AND operation <> ?
+    """)

@@ -1,0 +1,81 @@
+import Domain
+import Relay
+
+/// A script and how its rows are read: what one verb wants of the store, written once for both engines and for both
+/// ways of running it.
+public struct Query<Answer: Sendable>: Sendable {
+    let script: Script
+    let answer: @Sendable ([Rows]) throws(StoreFailure) -> Answer
+}
+
+extension Store {
+    func run<Answer>(_ query: Query<Answer>) async throws(StoreFailure) -> Answer {
+        try query.answer(try await run(query.script))
+    }
+
+    /// For a program without a loop.
+    public func runBlocking<Answer>(_ query: Query<Answer>) throws(StoreFailure) -> Answer {
+        try query.answer(try runBlocking(query.script))
+    }
+}
+
+extension Script {
+    /// A change under an operation. Its first read tells whether the guards let it happen.
+    static func change(
+        _ name: StaticString, _ operation: OperationID, _ writes: [Step], reads: [Step] = []
+    ) -> Script {
+        Script(
+            name, operation: operation.bytes, writes: writes, reads: [Step(Audit.happened, .id(operation))] + reads)
+    }
+}
+
+/// The audit row: what makes a change known by its operation.
+enum Audit {
+    static let happened = Statement("SELECT 1 FROM audit WHERE operation = ?")
+
+    /// The end of every statement that writes the audit: a change that comes again leaves the row as it is.
+    static let once = """
+         /*M! ON DUPLICATE KEY UPDATE operation = audit.operation */
+        /*S! ON CONFLICT DO NOTHING */
+        """
+
+    static let columns = """
+        INSERT INTO audit
+        (operation, at, event, website_id, user_id, challenge_id, device_id, outcome, proof)
+        """
+}
+
+extension [Rows] {
+    /// The answer of `Audit.happened`, which comes first.
+    var happened: Bool { first?.isEmpty == false }
+}
+
+extension SQLValue {
+    static func id<Thing>(_ id: Identifier<Thing>) -> SQLValue { .blob(id.bytes) }
+    static func id<Thing>(_ id: Identifier<Thing>?) -> SQLValue { id.map { .blob($0.bytes) } ?? .null }
+    static func word<Word: RawRepresentable<String>>(_ word: Word) -> SQLValue { .text(word.rawValue) }
+    static func word<Word: RawRepresentable<String>>(_ word: Word?) -> SQLValue { .text(word?.rawValue) }
+}
+
+extension Row {
+    func id<Thing>(_ column: Int) throws(StoreFailure) -> Identifier<Thing> {
+        guard let id = Identifier<Thing>(try blob(column)) else { throw .internal("column \(column) holds no id") }
+        return id
+    }
+
+    func optionalID<Thing>(_ column: Int) throws(StoreFailure) -> Identifier<Thing>? {
+        try isNull(column) ? nil : id(column)
+    }
+
+    func word<Word: RawRepresentable<String>>(_ column: Int) throws(StoreFailure) -> Word {
+        let text = try text(column)
+        guard let word = Word(rawValue: text) else {
+            throw .internal("column \(column) holds the unknown word \(text)")
+        }
+        return word
+    }
+
+    func optionalWord<Word: RawRepresentable<String>>(_ column: Int) throws(StoreFailure) -> Word? {
+        try isNull(column) ? nil : word(column)
+    }
+}

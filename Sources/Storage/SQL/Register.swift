@@ -1,0 +1,180 @@
+import Domain
+import Relay
+import World
+
+extension Store: RegisterStore {
+    public func register(
+        _ user: NewUser, activation: NewActivation, as operation: OperationID
+    ) async throws(StoreFailure) -> RegisterOutcome {
+        let fields = user.registration
+        let mine: [SQLValue] = [.id(user.website), .id(user.id)]
+        let script = Script.change(
+            "register", operation,
+            [
+                Step(
+                    insertUser, .id(user.id), .text(fields.username), .text(fields.email), .text(fields.phone),
+                    .text(fields.displayName), .text(fields.language), .moment(user.createdAt), .id(operation),
+                    .id(user.website)),
+                Step(insertActivation, values: activation.values(operation)),
+                Step(
+                    auditUser, .id(operation), .moment(user.createdAt), .text("user.registered"), .id(user.id),
+                    .id(operation)),
+            ],
+            reads: [
+                Step(activationExpiry, .blob(activation.digest)),
+                Step(active, .id(user.website)),
+                Step(
+                    taken,
+                    values: mine + [.text(fields.username)] + mine + [.text(fields.email)] + mine
+                        + [.text(fields.phone)]),
+            ])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                if rows.happened {
+                    guard let row = rows[1].first else { throw .internal("a registration without its activation") }
+                    return .registered(activationExpiresAt: try row.moment(0))
+                }
+                guard !rows[2].isEmpty, let row = rows[3].first else { return .websiteGone }
+                return .taken(username: try row.bool(0), email: try row.bool(1), phone: try row.bool(2))
+            })
+    }
+
+    public func user(named username: String, of website: WebsiteID) async throws(StoreFailure) -> UserRow? {
+        try await user(Script("user", reads: [Step(userByName, .id(website), .text(username))]))
+    }
+
+    public func user(token: UserID, of website: WebsiteID) async throws(StoreFailure) -> UserRow? {
+        try await user(Script("user", reads: [Step(userByToken, .id(website), .id(token))]))
+    }
+
+    private func user(_ script: Script) async throws(StoreFailure) -> UserRow? {
+        try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                guard let row = rows[0].first else { return nil }
+                return UserRow(
+                    id: try row.id(0), username: try row.text(1), email: try row.optionalText(2),
+                    phone: try row.optionalText(3), displayName: try row.optionalText(4),
+                    language: try row.optionalText(5), challenge: try row.optionalID(6))
+            })
+    }
+
+    public func devices(of user: UserID) async throws(StoreFailure) -> [DeviceView] {
+        try await run(
+            Query(script: Script("devices", reads: [Step(devicesOfUser, .id(user))])) { rows throws(StoreFailure) in
+                var views: [DeviceView] = []
+                for row in rows[0] {
+                    views.append(
+                        DeviceView(
+                            id: try row.id(0), name: try row.optionalText(1), platform: try row.word(2),
+                            state: try row.word(3), publicKey: try row.optionalBlob(4),
+                            binding: try row.optionalText(5), createdAt: try row.moment(6),
+                            lastSeenAt: try row.optionalMoment(7)))
+                }
+                return views
+            })
+    }
+
+    public func activate(
+        _ activation: NewActivation, website: WebsiteID, as operation: OperationID
+    ) async throws(StoreFailure) -> Timestamp? {
+        let script = Script.change(
+            "activation", operation,
+            [
+                Step(markUser, .id(operation), .id(activation.user), .id(website)),
+                Step(insertActivation, values: activation.values(operation)),
+                Step(
+                    auditUser, .id(operation), .moment(activation.createdAt), .text("user.activation"),
+                    .id(activation.user), .id(operation)),
+            ],
+            reads: [Step(activationExpiry, .blob(activation.digest))])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                guard rows.happened, let row = rows[1].first else { return nil }
+                return try row.moment(0)
+            })
+    }
+
+    public func forget(
+        _ user: UserID, website: WebsiteID, at now: Timestamp, as operation: OperationID
+    ) async throws(StoreFailure) -> Bool {
+        let belongings = [forgetErrands, forgetSteps, forgetChallenges, forgetDevices, forgetActivations]
+        let script = Script.change(
+            "forget", operation,
+            [
+                Step(markUser, .id(operation), .id(user), .id(website)),
+                Step(auditUser, .id(operation), .moment(now), .text("user.forgotten"), .id(user), .id(operation)),
+            ] + belongings.map { Step($0, .id(user), .id(operation)) } + [
+                Step(forgetUser, .id(user), .id(operation))
+            ])
+        return try await run(Query(script: script) { rows in rows.happened })
+    }
+}
+
+extension NewActivation {
+    fileprivate func values(_ operation: OperationID) -> [SQLValue] {
+        [.blob(digest), .moment(createdAt), .moment(expiresAt), .id(operation), .id(user), .id(operation)]
+    }
+}
+
+private let insertUser = Statement(
+    """
+    INSERT INTO user
+    (id, website_id, username, email, phone, display_name, language, created_at, operation)
+    SELECT ?, w.id, ?, ?, ?, ?, ?, ?, ? FROM website w WHERE w.id = ? AND w.state = 'active'
+    /*M! ON DUPLICATE KEY UPDATE id = user.id */ /*S! ON CONFLICT DO NOTHING */
+    """)
+
+private let insertActivation = Statement(
+    """
+    INSERT INTO activation (digest, user_id, created_at, expires_at, operation)
+    SELECT ?, u.id, ?, ?, ? FROM user u WHERE u.id = ? AND u.operation = ?
+    /*M! ON DUPLICATE KEY UPDATE digest = activation.digest */ /*S! ON CONFLICT DO NOTHING */
+    """)
+
+private let auditUser = Statement(
+    Audit.columns + """
+         SELECT ?, ?, ?, u.website_id, u.id, NULL, NULL, NULL, NULL FROM user u WHERE u.id = ? AND u.operation = ?
+        """ + Audit.once)
+
+private let activationExpiry = Statement("SELECT expires_at FROM activation WHERE digest = ?")
+
+private let active = Statement("SELECT 1 FROM website WHERE id = ? AND state = 'active'")
+
+private let taken = Statement(
+    """
+    SELECT EXISTS (SELECT 1 FROM user WHERE website_id = ? AND id <> ? AND username = ?),
+        EXISTS (SELECT 1 FROM user WHERE website_id = ? AND id <> ? AND email = ?),
+        EXISTS (SELECT 1 FROM user WHERE website_id = ? AND id <> ? AND phone = ?)
+    """)
+
+private let columns = "SELECT id, username, email, phone, display_name, language, challenge_id FROM user"
+private let userByName = Statement(columns + " WHERE website_id = ? AND username = ?")
+private let userByToken = Statement(columns + " WHERE website_id = ? AND id = ?")
+
+private let devicesOfUser = Statement(
+    """
+    SELECT id, name, platform, state, public_key, binding, created_at, last_seen_at
+    FROM device WHERE user_id = ? ORDER BY created_at, id
+    """)
+
+/// Locks the user's row, so that two changes of one user come one after the other.
+private let markUser = Statement("UPDATE user SET operation = ? WHERE id = ? AND website_id = ?")
+
+private let forgetErrands = Statement(
+    """
+    DELETE FROM outbox WHERE challenge_id IN (SELECT id FROM challenge WHERE user_id = ?)
+    AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
+    """)
+private let forgetSteps = Statement(
+    """
+    DELETE FROM step WHERE challenge_id IN (SELECT id FROM challenge WHERE user_id = ?)
+    AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
+    """)
+private let forgetChallenges = Statement(
+    "DELETE FROM challenge WHERE user_id = ? AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)")
+private let forgetDevices = Statement(
+    "DELETE FROM device WHERE user_id = ? AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)")
+private let forgetActivations = Statement(
+    "DELETE FROM activation WHERE user_id = ? AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)")
+private let forgetUser = Statement(
+    "DELETE FROM user WHERE id = ? AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)")

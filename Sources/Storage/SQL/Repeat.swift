@@ -1,0 +1,80 @@
+import Domain
+import Relay
+import World
+
+extension Store: RepeatStore {
+    public func begin(
+        _ repeatable: Repeatable, as operation: OperationID, relay: RelayID, at now: Timestamp
+    ) async throws(StoreFailure) -> RepeatRow? {
+        let script = Script(
+            "idempotency",
+            writes: [
+                Step(
+                    insertRow, .blob(repeatable.digest), .blob(repeatable.fingerprint), .id(operation), .id(relay),
+                    .moment(now), .id(repeatable.website))
+            ], reads: [Step(readRow, .id(repeatable.website), .blob(repeatable.digest))])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                guard let row = rows[0].first else { return nil }
+                return RepeatRow(
+                    fingerprint: try row.blob(0), state: try row.word(1), operation: try row.id(2),
+                    isHeld: try row.bool(3), status: try row.optionalInteger(4).map { Int($0) },
+                    sealed: try row.optionalBlob(5))
+            })
+    }
+
+    public func resume(
+        _ repeatable: Repeatable, as operation: OperationID, relay: RelayID
+    ) async throws(StoreFailure) -> Bool {
+        let key: [SQLValue] = [.id(repeatable.website), .blob(repeatable.digest), .id(operation)]
+        let script = Script(
+            "idempotency", writes: [Step(takeRow, values: [.id(relay)] + key)],
+            reads: [Step(isMine, values: key + [.id(relay)])])
+        return try await run(Query(script: script) { rows in !rows[0].isEmpty })
+    }
+
+    public func finish(
+        _ repeatable: Repeatable, as operation: OperationID, _ kept: KeptAnswer
+    ) async throws(StoreFailure) {
+        let script = Script(
+            "idempotency",
+            writes: [
+                Step(
+                    finishRow, .word(kept.state), .integer(Int64(kept.status)), .blob(kept.sealed),
+                    .id(repeatable.website), .blob(repeatable.digest), .id(operation))
+            ])
+        try await run(Query(script: script) { _ in () })
+    }
+
+    public func release(_ repeatable: Repeatable, as operation: OperationID) async throws(StoreFailure) {
+        let script = Script(
+            "idempotency",
+            writes: [Step(freeRow, .id(repeatable.website), .blob(repeatable.digest), .id(operation))])
+        try await run(Query(script: script) { _ in () })
+    }
+}
+
+private let insertRow = Statement(
+    """
+    INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, holder, created_at)
+    SELECT w.id, ?, ?, 'running', ?, ?, ? FROM website w WHERE w.id = ? AND w.state = 'active'
+    /*M! ON DUPLICATE KEY UPDATE digest = idempotency.digest */ /*S! ON CONFLICT DO NOTHING */
+    """)
+
+private let readRow = Statement(
+    """
+    SELECT i.fingerprint, i.state, i.operation, EXISTS (SELECT 1 FROM relay r WHERE r.id = i.holder), i.status, i.answer
+    FROM idempotency i WHERE i.website_id = ? AND i.digest = ?
+    """)
+
+private let rowOfKey = " WHERE website_id = ? AND digest = ? AND operation = ? AND state = 'running'"
+
+private let takeRow = Statement(
+    "UPDATE idempotency SET holder = ?" + rowOfKey
+        + " AND NOT EXISTS (SELECT 1 FROM relay r WHERE r.id = idempotency.holder)")
+
+private let isMine = Statement("SELECT 1 FROM idempotency" + rowOfKey + " AND holder = ?")
+
+private let finishRow = Statement("UPDATE idempotency SET state = ?, status = ?, answer = ?, holder = NULL" + rowOfKey)
+
+private let freeRow = Statement("UPDATE idempotency SET holder = NULL" + rowOfKey)
