@@ -8,7 +8,7 @@
 -- script of the relay, and on a Galera cluster foreign keys make conflicts out of rows that nobody wrote.
 
 -- The websites that may ask. A row is never deleted, so that a name is never given to another website.
-CREATE TABLE website (
+CREATE TABLE IF NOT EXISTS website (
     id binary(16) NOT NULL PRIMARY KEY,
     name varchar(64) NOT NULL,
     display_name varchar(128) NOT NULL,
@@ -21,14 +21,14 @@ CREATE TABLE website (
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
 -- The keys that a website's client certificates may have; two while a certificate is renewed.
-CREATE TABLE website_key (
+CREATE TABLE IF NOT EXISTS website_key (
     thumbprint binary(32) NOT NULL PRIMARY KEY,     -- SHA-256 of the SubjectPublicKeyInfo
     website_id binary(16) NOT NULL,
     created_at datetime(3) NOT NULL
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
 -- The users of each website. The id is the token that the website got at /register.
-CREATE TABLE user (
+CREATE TABLE IF NOT EXISTS user (
     id binary(16) NOT NULL PRIMARY KEY,
     website_id binary(16) NOT NULL,
     username varchar(64) NOT NULL,
@@ -45,7 +45,7 @@ CREATE TABLE user (
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
 -- Codes with which a phone is bound, as digests: the row cannot be used to bind one.
-CREATE TABLE activation (
+CREATE TABLE IF NOT EXISTS activation (
     digest binary(32) NOT NULL PRIMARY KEY,         -- SHA-256 of the code
     user_id binary(16) NOT NULL,
     created_at datetime(3) NOT NULL,
@@ -54,10 +54,10 @@ CREATE TABLE activation (
     operation binary(16) NOT NULL
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
-CREATE INDEX activation_user ON activation (user_id);
+CREATE INDEX IF NOT EXISTS activation_user ON activation (user_id);
 
 -- The phones. A phone that a website binds itself (answers: website) has a push token and no key.
-CREATE TABLE device (
+CREATE TABLE IF NOT EXISTS device (
     id binary(16) NOT NULL PRIMARY KEY,
     user_id binary(16) NOT NULL,
     state varchar(16) NOT NULL,             -- waiting, active, suspended, revoked
@@ -77,7 +77,7 @@ CREATE TABLE device (
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
 -- The logins that were asked for.
-CREATE TABLE challenge (
+CREATE TABLE IF NOT EXISTS challenge (
     id binary(16) NOT NULL PRIMARY KEY,
     website_id binary(16) NOT NULL,
     user_id binary(16) NOT NULL,
@@ -98,10 +98,10 @@ CREATE TABLE challenge (
     operation binary(16) NOT NULL
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
-CREATE INDEX challenge_user ON challenge (user_id, decided_at);
+CREATE INDEX IF NOT EXISTS challenge_user ON challenge (user_id, decided_at);
 
 -- What was tried under each challenge, in order.
-CREATE TABLE step (
+CREATE TABLE IF NOT EXISTS step (
     challenge_id binary(16) NOT NULL,
     ordinal int NOT NULL,
     factor varchar(16) NOT NULL,
@@ -111,7 +111,7 @@ CREATE TABLE step (
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
 -- What is still to be done, written with the change that calls for it. A relay leases a row before it acts on it.
-CREATE TABLE outbox (
+CREATE TABLE IF NOT EXISTS outbox (
     id binary(16) NOT NULL PRIMARY KEY,     -- of a push: its apns-id
     kind varchar(16) NOT NULL,              -- push, expiry
     challenge_id binary(16) NOT NULL,
@@ -122,18 +122,18 @@ CREATE TABLE outbox (
     claim binary(16)                        -- with which claim it took the row
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
-CREATE INDEX outbox_due ON outbox (due_at);
-CREATE INDEX outbox_challenge ON outbox (challenge_id);
+CREATE INDEX IF NOT EXISTS outbox_due ON outbox (due_at);
+CREATE INDEX IF NOT EXISTS outbox_challenge ON outbox (challenge_id);
 
 -- The relays that run. Each moves its beat; one whose beat stands still is dead, and the others take its rows.
-CREATE TABLE relay (
+CREATE TABLE IF NOT EXISTS relay (
     id binary(16) NOT NULL PRIMARY KEY,
     beat bigint NOT NULL,
     started_at datetime(3) NOT NULL
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
 -- The answers kept for requests that come again under the same Idempotency-Key.
-CREATE TABLE idempotency (
+CREATE TABLE IF NOT EXISTS idempotency (
     website_id binary(16) NOT NULL,
     digest binary(32) NOT NULL,             -- SHA-256 of route and key
     fingerprint binary(32) NOT NULL,        -- SHA-256 of the body
@@ -146,10 +146,10 @@ CREATE TABLE idempotency (
     PRIMARY KEY (website_id, digest)
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
-CREATE INDEX idempotency_age ON idempotency (created_at);
+CREATE INDEX IF NOT EXISTS idempotency_age ON idempotency (created_at);
 
 -- Every change, once. A script that was committed is known by its operation here.
-CREATE TABLE audit (
+CREATE TABLE IF NOT EXISTS audit (
     id /*M! bigint NOT NULL AUTO_INCREMENT */ /*S! INTEGER */ PRIMARY KEY,
     operation binary(16) NOT NULL,
     at datetime(3) NOT NULL,
@@ -164,7 +164,7 @@ CREATE TABLE audit (
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
 -- For people: the users of all websites and their newest phone, under the names they had in the original.
-CREATE VIEW Users AS
+CREATE VIEW IF NOT EXISTS Users AS
 SELECT u.username, u.email, u.phone, lower(hex(u.id)) AS id_token,
     (SELECT d.push_token FROM device d WHERE d.user_id = u.id AND d.state = 'active'
      ORDER BY d.created_at DESC, d.id LIMIT 1) AS dev_token,
@@ -172,7 +172,7 @@ SELECT u.username, u.email, u.phone, lower(hex(u.id)) AS id_token,
 FROM user u JOIN website w ON w.id = u.website_id;
 
 -- For people: how many logins each website asked for in each hour, and how they ended.
-CREATE VIEW LoginsByHour AS
+CREATE VIEW IF NOT EXISTS LoginsByHour AS
 SELECT w.name AS website, substr(c.asked_at, 1, 13) AS hour, count(*) AS logins,
     sum(CASE WHEN c.decision = 'approve' THEN 1 ELSE 0 END) AS approved,
     sum(CASE WHEN c.decision = 'deny' THEN 1 ELSE 0 END) AS denied,
@@ -184,13 +184,13 @@ FROM challenge c JOIN website w ON w.id = c.website_id
 GROUP BY w.name, substr(c.asked_at, 1, 13);
 
 -- For people: the logins that wait for an answer now.
-CREATE VIEW OpenChallenges AS
+CREATE VIEW IF NOT EXISTS OpenChallenges AS
 SELECT lower(hex(c.id)) AS challenge, w.name AS website, u.username, c.state, c.factor, c.asked_at, c.expires_at
 FROM challenge c JOIN website w ON w.id = c.website_id JOIN user u ON u.id = c.user_id
 WHERE c.decided_at IS NULL;
 
 -- For people: the audit with ids as the wire and the log write them.
-CREATE VIEW AuditTrail AS
+CREATE VIEW IF NOT EXISTS AuditTrail AS
 SELECT a.id, a.at, a.event, w.name AS website, lower(hex(a.user_id)) AS user_token,
     lower(hex(a.challenge_id)) AS challenge, lower(hex(a.device_id)) AS device, a.outcome, a.proof
 FROM audit a LEFT JOIN website w ON w.id = a.website_id;

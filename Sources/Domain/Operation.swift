@@ -6,10 +6,13 @@ import World
 /// id and the installation's key, so a change that is carried out again after a crash is the same change.
 public struct Operation: Sendable {
     public let id: OperationID
+    /// It may have been carried out before, and nobody here knows: the store looks first.
+    public let mayHaveRun: Bool
     private let key: Secret
 
-    public init(id: OperationID, key: Secret) {
+    init(id: OperationID, mayHaveRun: Bool, key: Secret) {
         self.id = id
+        self.mayHaveRun = mayHaveRun
         self.key = key
     }
 
@@ -45,15 +48,15 @@ public struct Operations: Sendable {
         self.randomness = randomness
     }
 
-    public func new() -> Operation { Operation(id: draw(), key: key) }
+    public func new() -> Operation { Operation(id: draw(), mayHaveRun: false, key: key) }
 
-    public func again(_ id: OperationID) -> Operation { Operation(id: id, key: key) }
+    public func again(_ id: OperationID) -> Operation { Operation(id: id, mayHaveRun: true, key: key) }
 
     /// The operation that this content always is: a repeated enrolment of one key is one operation.
     public func fixed(_ label: String, _ content: [UInt8]) -> Operation {
         let bytes = HMAC.sha256(key: key, Array(label.utf8) + [0] + content).prefix(16)
         guard let id = OperationID(bytes) else { fatalError("HMAC-SHA-256 gave fewer than 16 bytes") }  // our own bug
-        return Operation(id: id, key: key)
+        return Operation(id: id, mayHaveRun: true, key: key)
     }
 
     public func draw<Thing>() -> Identifier<Thing> {

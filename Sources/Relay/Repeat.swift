@@ -107,8 +107,15 @@ extension Relay {
     public func finish(
         _ repeatable: Repeatable, _ operation: Operation, status: Int, body: [UInt8], holdsSecret: Bool
     ) async throws(Refusal) {
-        let sealed =
-            holdsSecret ? nil : sealer.seal(body, associated: associated(repeatable), randomness: randomness)
+        let sealed: [UInt8]?
+        do {
+            sealed =
+                holdsSecret
+                ? nil : try sealer.seal(body, associated: associated(repeatable), randomness: randomness)
+        } catch {
+            log.error("idempotency.seal", [.error: "\(error)"])
+            throw .broken
+        }
         let kept = KeptAnswer(state: holdsSecret ? .shown : .done, status: status, sealed: sealed)
         try await ask("idempotency") { () async throws(StoreFailure) in
             try await store.finish(repeatable, as: operation.id, kept)

@@ -10,9 +10,9 @@ import World
 public protocol BindStore: Sendable {
     /// The user and its website for a token, or nil.
     func enrolment(of token: UserID) async throws(StoreFailure) -> Enrolment?
-    func bind(_ device: NewDevice, digest: [UInt8], as operation: OperationID) async throws(StoreFailure) -> Bool
+    func bind(_ device: NewDevice, digest: [UInt8], as operation: Operation) async throws(StoreFailure) -> Bool
     /// Binds or replaces the one keyless phone that a website keeps for its user.
-    func bindByWebsite(_ device: NewDevice, website: WebsiteID, as operation: OperationID)
+    func bindByWebsite(_ device: NewDevice, website: WebsiteID, as operation: Operation)
         async throws(StoreFailure) -> Bool
 }
 
@@ -77,6 +77,8 @@ public struct Bound: Sendable, Equatable {
 
 extension Relay {
     public static let certificateDays = 90
+    /// What a phone's certificate names it by: this and its id.
+    public static let deviceURI = "twoefay:device:"
 
     /// Binds a phone. Which element was wrong is told to no one: everything but success is `unauthenticated`.
     ///
@@ -98,7 +100,7 @@ extension Relay {
             thumbprint: key.spkiThumbprint, revocation: SHA256.hash(Array(revocation.utf8)),
             binding: request.binding, at: time.now())
         let bound = try await ask("verify") { () async throws(StoreFailure) in
-            try await store.bind(device, digest: digest, as: operation.id)
+            try await store.bind(device, digest: digest, as: operation)
         }
         guard bound else { throw .unauthenticated }
         log.info("device.bound", [.website: enrolment.website, .user: request.token.text, .device: device.id.text])
@@ -118,7 +120,7 @@ extension Relay {
             platform: .other, environment: .production, pushToken: pushToken, publicKey: nil, thumbprint: nil,
             revocation: nil, binding: nil, at: time.now())
         let bound = try await ask("verify") { () async throws(StoreFailure) in
-            try await store.bindByWebsite(device, website: website.id, as: operation.id)
+            try await store.bindByWebsite(device, website: website.id, as: operation)
         }
         guard bound else { throw .notFound }
         log.info("device.bound", [.website: website.name, .user: token.text, .device: device.id.text])
@@ -127,8 +129,9 @@ extension Relay {
 
     private func certificate(for key: P256PublicKey, of device: DeviceID) throws(Refusal) -> String {
         do {
-            return try phones.issueClient(
-                uri: "twoefay:device:\(device.text)", key: key, days: Self.certificateDays, now: time.now())
+            let certificate = try phones.issueClient(
+                uri: Self.deviceURI + device.text, key: key, days: Self.certificateDays, at: time.now())
+            return String(decoding: try certificate.pem(), as: UTF8.self)
         } catch {
             log.error("device.certificate", [.device: device.text, .error: "\(error)"])
             throw .broken

@@ -6,15 +6,15 @@ import World
 
 /// Enrol: a website makes a user known, looks at it, forgets it, and asks for another activation code.
 public protocol RegisterStore: Sendable {
-    func register(_ user: NewUser, activation: NewActivation, as operation: OperationID)
+    func register(_ user: NewUser, activation: NewActivation, as operation: Operation)
         async throws(StoreFailure) -> RegisterOutcome
     func user(named username: String, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
     func user(token: UserID, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
     func devices(of user: UserID) async throws(StoreFailure) -> [DeviceView]
-    func activate(_ activation: NewActivation, website: WebsiteID, as operation: OperationID)
+    func activate(_ activation: NewActivation, website: WebsiteID, as operation: Operation)
         async throws(StoreFailure) -> Timestamp?
     /// False when there was no such user.
-    func forget(_ user: UserID, website: WebsiteID, at: Timestamp, as operation: OperationID)
+    func forget(_ user: UserID, website: WebsiteID, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> Bool
 }
 
@@ -123,7 +123,7 @@ extension Relay {
             id: operation.identifier("user"), website: website.id, registration: registration, createdAt: now)
         let code = activationCode(operation)
         let outcome = try await ask("register") { () async throws(StoreFailure) in
-            try await store.register(user, activation: newActivation(code, for: user.id, now), as: operation.id)
+            try await store.register(user, activation: newActivation(code, for: user.id, now), as: operation)
         }
         switch outcome {
         case .registered(let expiresAt):
@@ -159,7 +159,7 @@ extension Relay {
         let code = activationCode(operation)
         let expiresAt = try await ask("activation") { () async throws(StoreFailure) in
             try await store.activate(
-                newActivation(code, for: row.id, time.now()), website: website.id, as: operation.id)
+                newActivation(code, for: row.id, time.now()), website: website.id, as: operation)
         }
         guard let expiresAt else { throw .notFound }
         log.info("user.activation", [.website: website.name, .user: row.id.text])
@@ -171,7 +171,7 @@ extension Relay {
         let row = try await user(named: username, of: website)
         let operation = operations.new()
         let forgotten = try await ask("forget") { () async throws(StoreFailure) in
-            try await store.forget(row.id, website: website.id, at: time.now(), as: operation.id)
+            try await store.forget(row.id, website: website.id, at: time.now(), as: operation)
         }
         guard forgotten else { throw .notFound }
         log.info("user.forgotten", [.website: website.name, .user: row.id.text])

@@ -7,8 +7,8 @@ import World
 /// Ask: the website asks about a user; a challenge is stored and its delivery begins.
 public protocol AskStore: Sendable {
     func subject(_ subject: Subject, of website: WebsiteID) async throws(StoreFailure) -> Askable?
-    /// False when the user or the website went away in between.
-    func ask(_ challenge: NewChallenge, as operation: OperationID) async throws(StoreFailure) -> Bool
+    /// When the challenge ends (as it was stored the first time); nil when the user or the website went away in between.
+    func ask(_ challenge: NewChallenge, as operation: Operation) async throws(StoreFailure) -> Timestamp?
 }
 
 /// Whom a request is about.
@@ -114,10 +114,10 @@ extension Relay {
         }
         guard let subject else { throw .notFound }
         let plan = try plan(request, about: subject, by: website, as: operation)
-        let stored = try await ask("login") { () async throws(StoreFailure) in
-            try await store.ask(plan.challenge, as: operation.id)
+        let expiresAt = try await ask("login") { () async throws(StoreFailure) in
+            try await store.ask(plan.challenge, as: operation)
         }
-        guard stored else { throw .notFound }
+        guard let expiresAt else { throw .notFound }
         log.info(
             "challenge.asked",
             [
@@ -128,7 +128,7 @@ extension Relay {
         for push in plan.pushes { spawn { await self.deliver(push) } }
         return Asked(
             challenge: plan.challenge.id, verified: !subject.phones.isEmpty, number: plan.challenge.number,
-            factor: plan.challenge.factor, expiresAt: plan.challenge.life.expiresAt)
+            factor: plan.challenge.factor, expiresAt: expiresAt)
     }
 
     private struct Plan {

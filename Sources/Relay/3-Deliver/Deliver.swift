@@ -8,7 +8,7 @@ public protocol DeliverStore: Sendable {
     func claim(_ claim: Claim) async throws(StoreFailure) -> [ClaimedErrand]
     /// Nil once its challenge has ended.
     func push(_ errand: ErrandID) async throws(StoreFailure) -> PushRow?
-    func settle(_ settlement: Settlement, as operation: OperationID) async throws(StoreFailure)
+    func settle(_ settlement: Settlement, as operation: Operation) async throws(StoreFailure)
     func postpone(_ errand: ErrandID, until: Timestamp) async throws(StoreFailure)
 }
 
@@ -104,15 +104,16 @@ extension Relay {
     private func settle(
         _ message: Push, _ step: StepState, _ outcome: String, tokenDeadSince: Timestamp? = nil
     ) async {
-        log.info("push.settled", [.challenge: message.challenge.text, .outcome: outcome])
         let settlement = Settlement(
             errand: message.id, challenge: message.challenge, step: step, outcome: outcome,
             tokenDeadSince: tokenDeadSince, at: time.now())
         let operation = operations.new()
         // A failure leaves the row leased to us; it is due again when the lease is over.
-        _ = try? await ask("deliver") { () async throws(StoreFailure) in
-            try await store.settle(settlement, as: operation.id)
+        let written: Void? = try? await ask("deliver") { () async throws(StoreFailure) in
+            try await store.settle(settlement, as: operation)
         }
+        guard written != nil else { return }
+        log.info("push.settled", [.challenge: message.challenge.text, .outcome: outcome])
     }
 
     private func postpone(_ message: Push, by pause: Duration, _ reason: String) async {

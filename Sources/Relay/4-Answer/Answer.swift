@@ -11,9 +11,9 @@ public protocol AnswerStore: Sendable {
     func challenge(_ id: ChallengeID, of website: WebsiteID) async throws(StoreFailure) -> ChallengeRow?
     /// False when the guard refused: it has an end already, its time is over (or not yet), or the phone is not active
     /// any more.
-    func close(_ closing: Closing, as operation: OperationID) async throws(StoreFailure) -> Bool
+    func close(_ closing: Closing, as operation: Operation) async throws(StoreFailure) -> Bool
     /// Counts a wrong code. False when the guesses are used up or the challenge has its end.
-    func countGuess(_ challenge: ChallengeID, limit: Int, at: Timestamp, as operation: OperationID)
+    func countGuess(_ challenge: ChallengeID, limit: Int, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> Bool
 }
 
@@ -173,7 +173,7 @@ extension Relay {
         guard !seen.state.isEnd else { throw .alreadyDecided(result: seen.result.rawValue) }
         let limit = try policy(of: row).guesses
         let counted = try await ask("backup") { () async throws(StoreFailure) in
-            try await store.countGuess(challenge, limit: limit, at: now, as: operation.id)
+            try await store.countGuess(challenge, limit: limit, at: now, as: operation)
         }
         guard counted else { throw .limited(retryAfter: row.life.expiresAt - now) }
         return row
@@ -182,7 +182,7 @@ extension Relay {
     /// Writes an end down and wakes who waits for it. False when somebody else was first.
     func end(_ closing: Closing, as operation: Operation) async throws(Refusal) -> Bool {
         let closed = try await ask("close") { () async throws(StoreFailure) in
-            try await store.close(closing, as: operation.id)
+            try await store.close(closing, as: operation)
         }
         guard closed else { return false }
         log.info(

@@ -35,7 +35,7 @@ extension Store: AnswerStore {
             })
     }
 
-    public func close(_ closing: Closing, as operation: OperationID) async throws(StoreFailure) -> Bool {
+    public func close(_ closing: Closing, as operation: Operation) async throws(StoreFailure) -> Bool {
         let life = closing.life
         let now = SQLValue.moment(closing.at)
         let end: [SQLValue] = [
@@ -61,13 +61,13 @@ extension Store: AnswerStore {
         writes.append(Step(dropErrands, values: [.id(closing.challenge)] + mine))
         let outcome = life.decision?.rawValue ?? life.reason?.rawValue
         writes.append(Step(auditEnd, values: [.id(operation), now, .text("\(closing.event)"), .text(outcome)] + mine))
-        return try await run(Query(script: .change("close", operation, writes)) { rows in rows.happened })
+        return try await run(Query(change: Change("close", operation, writes)) { rows in rows.happened })
     }
 
     public func countGuess(
-        _ challenge: ChallengeID, limit: Int, at: Timestamp, as operation: OperationID
+        _ challenge: ChallengeID, limit: Int, at: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> Bool {
-        let script = Script.change(
+        let change = Change(
             "guess", operation,
             [
                 Step(
@@ -75,7 +75,7 @@ extension Store: AnswerStore {
                 Step(
                     auditEnd, .id(operation), .moment(at), .text("code.wrong"), .null, .id(challenge), .id(operation)),
             ])
-        return try await run(Query(script: script) { rows in rows.happened })
+        return try await run(Query(change: change) { rows in rows.happened })
     }
 }
 

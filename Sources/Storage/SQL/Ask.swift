@@ -1,5 +1,6 @@
 import Domain
 import Relay
+import World
 
 extension Store: AskStore {
     public func subject(_ subject: Subject, of website: WebsiteID) async throws(StoreFailure) -> Askable? {
@@ -25,7 +26,7 @@ extension Store: AskStore {
             })
     }
 
-    public func ask(_ challenge: NewChallenge, as operation: OperationID) async throws(StoreFailure) -> Bool {
+    public func ask(_ challenge: NewChallenge, as operation: Operation) async throws(StoreFailure) -> Timestamp? {
         let now = SQLValue.moment(challenge.askedAt)
         let mine: [SQLValue] = [.id(challenge.user), .id(operation)]
         let isOpen = !challenge.life.state.isEnd
@@ -58,7 +59,12 @@ extension Store: AskStore {
                     values: [.id(challenge.expiry), .id(challenge.id), .moment(challenge.life.expiresAt)] + mine))
         }
         writes.append(Step(auditAsk, values: [.id(operation), now, .id(challenge.id), .word(challenge.factor)] + mine))
-        return try await run(Query(script: .change("ask", operation, writes)) { rows in rows.happened })
+        let change = Change("ask", operation, writes, reads: [Step(end, .id(challenge.id))])
+        return try await run(
+            Query(change: change) { rows throws(StoreFailure) in
+                guard rows.happened, let row = rows[1].first else { return nil }
+                return try row.moment(0)
+            })
     }
 }
 
@@ -128,6 +134,8 @@ private let insertExpiry = Statement(
     INSERT INTO outbox (id, kind, challenge_id, due_at, attempts)
     SELECT ?, 'expiry', ?, ?, 0 FROM user u WHERE u.id = ? AND u.operation = ?
     """)
+
+private let end = Statement("SELECT expires_at FROM challenge WHERE id = ?")
 
 private let auditAsk = Statement(
     Audit.columns + """

@@ -12,10 +12,10 @@ extension Store: BindStore {
     }
 
     public func bind(
-        _ device: NewDevice, digest: [UInt8], as operation: OperationID
+        _ device: NewDevice, digest: [UInt8], as operation: Operation
     ) async throws(StoreFailure) -> Bool {
         let used: [SQLValue] = [.blob(digest), .id(operation), .id(operation)]
-        let script = Script.change(
+        let change = Change(
             "bind", operation,
             [
                 Step(
@@ -27,14 +27,14 @@ extension Store: BindStore {
                     auditActivation, .id(operation), .moment(device.at), .id(device.id), .blob(digest),
                     .id(operation)),
             ])
-        return try await run(Query(script: script) { rows in rows.happened })
+        return try await run(Query(change: change) { rows in rows.happened })
     }
 
     public func bindByWebsite(
-        _ device: NewDevice, website: WebsiteID, as operation: OperationID
+        _ device: NewDevice, website: WebsiteID, as operation: Operation
     ) async throws(StoreFailure) -> Bool {
         let user: [SQLValue] = [.id(device.user), .id(operation)]
-        let script = Script.change(
+        let change = Change(
             "bind", operation,
             [
                 Step(markUser, .id(operation), .id(device.user), .id(website)),
@@ -42,20 +42,20 @@ extension Store: BindStore {
                 Step(insertWebsitePhone, values: device.values(operation) + user),
                 Step(auditUser, values: [.id(operation), .moment(device.at), .id(device.id)] + user),
             ])
-        return try await run(Query(script: script) { rows in rows.happened })
+        return try await run(Query(change: change) { rows in rows.happened })
     }
 }
 
 extension NewDevice {
     /// What a repeated binding changes.
-    fileprivate func changes(_ operation: OperationID) -> [SQLValue] {
+    fileprivate func changes(_ operation: Operation) -> [SQLValue] {
         [
             .text(name), .word(platform), .word(environment), .text(pushToken), .moment(at), .text(binding),
             .id(operation),
         ]
     }
 
-    fileprivate func values(_ operation: OperationID) -> [SQLValue] {
+    fileprivate func values(_ operation: Operation) -> [SQLValue] {
         [
             .id(id), .text(name), .word(platform), .word(environment), .text(pushToken), .moment(at),
             .blob(publicKey), .blob(thumbprint), .blob(revocation), .text(binding), .moment(at), .id(operation),

@@ -35,7 +35,7 @@ extension Store: DeliverStore {
             })
     }
 
-    public func settle(_ settlement: Settlement, as operation: OperationID) async throws(StoreFailure) {
+    public func settle(_ settlement: Settlement, as operation: Operation) async throws(StoreFailure) {
         let now = SQLValue.moment(settlement.at)
         let challenge = SQLValue.id(settlement.challenge)
         var writes = [
@@ -55,7 +55,7 @@ extension Store: DeliverStore {
             writes.append(Step(dropToken, .moment(since), .id(settlement.errand), .id(operation)))
         }
         writes.append(Step(dropErrand, .id(settlement.errand), .id(operation)))
-        try await run(Query(script: .change("settle", operation, writes)) { _ in () })
+        try await run(Query(change: Change("settle", operation, writes)) { _ in () })
     }
 
     public func postpone(_ errand: ErrandID, until: Timestamp) async throws(StoreFailure) {

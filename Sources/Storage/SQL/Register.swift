@@ -4,11 +4,11 @@ import World
 
 extension Store: RegisterStore {
     public func register(
-        _ user: NewUser, activation: NewActivation, as operation: OperationID
+        _ user: NewUser, activation: NewActivation, as operation: Operation
     ) async throws(StoreFailure) -> RegisterOutcome {
         let fields = user.registration
         let mine: [SQLValue] = [.id(user.website), .id(user.id)]
-        let script = Script.change(
+        let change = Change(
             "register", operation,
             [
                 Step(
@@ -29,7 +29,7 @@ extension Store: RegisterStore {
                         + [.text(fields.phone)]),
             ])
         return try await run(
-            Query(script: script) { rows throws(StoreFailure) in
+            Query(change: change) { rows throws(StoreFailure) in
                 if rows.happened {
                     guard let row = rows[1].first else { throw .internal("a registration without its activation") }
                     return .registered(activationExpiresAt: try row.moment(0))
@@ -75,9 +75,9 @@ extension Store: RegisterStore {
     }
 
     public func activate(
-        _ activation: NewActivation, website: WebsiteID, as operation: OperationID
+        _ activation: NewActivation, website: WebsiteID, as operation: Operation
     ) async throws(StoreFailure) -> Timestamp? {
-        let script = Script.change(
+        let change = Change(
             "activation", operation,
             [
                 Step(markUser, .id(operation), .id(activation.user), .id(website)),
@@ -88,17 +88,17 @@ extension Store: RegisterStore {
             ],
             reads: [Step(activationExpiry, .blob(activation.digest))])
         return try await run(
-            Query(script: script) { rows throws(StoreFailure) in
+            Query(change: change) { rows throws(StoreFailure) in
                 guard rows.happened, let row = rows[1].first else { return nil }
                 return try row.moment(0)
             })
     }
 
     public func forget(
-        _ user: UserID, website: WebsiteID, at now: Timestamp, as operation: OperationID
+        _ user: UserID, website: WebsiteID, at now: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> Bool {
         let belongings = [forgetErrands, forgetSteps, forgetChallenges, forgetDevices, forgetActivations]
-        let script = Script.change(
+        let change = Change(
             "forget", operation,
             [
                 Step(markUser, .id(operation), .id(user), .id(website)),
@@ -106,12 +106,12 @@ extension Store: RegisterStore {
             ] + belongings.map { Step($0, .id(user), .id(operation)) } + [
                 Step(forgetUser, .id(user), .id(operation))
             ])
-        return try await run(Query(script: script) { rows in rows.happened })
+        return try await run(Query(change: change) { rows in rows.happened })
     }
 }
 
 extension NewActivation {
-    fileprivate func values(_ operation: OperationID) -> [SQLValue] {
+    fileprivate func values(_ operation: Operation) -> [SQLValue] {
         [.blob(digest), .moment(createdAt), .moment(expiresAt), .id(operation), .id(user), .id(operation)]
     }
 }

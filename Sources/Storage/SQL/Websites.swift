@@ -39,9 +39,9 @@ public enum Websites {
     }
 
     /// False when the name was given to a website before: a name is never given twice.
-    public static func add(_ website: New, as operation: OperationID) -> Query<Bool> {
+    public static func add(_ website: New, as operation: Operation) -> Query<Bool> {
         Query(
-            script: .change(
+            change: Change(
                 "website add", operation,
                 [
                     Step(
