@@ -101,11 +101,12 @@ let package = Package(
             ], path: "Tests/TestSupport"),
         tests("Bytes", ["Bytes"]),
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
-        tests("Daemon", ["Daemon"]),
+        tests("Daemon", ["Daemon", "TestSupport"]),
         tests("EventLoop", ["EventLoop", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),
         tests("Storage", ["CLinux", "EventLoop", "Log", "Relay", "Storage", "TestSupport", "World"]),
+        tests("TestSupport", ["TestSupport"]),
         tests("World", ["World"]),
     ]
 )
