@@ -108,5 +108,6 @@ let package = Package(
         tests("Storage", ["CLinux", "EventLoop", "Log", "Relay", "Storage", "TestSupport", "World"]),
         tests("TestSupport", ["TestSupport"]),
         tests("World", ["World"]),
+        tests("YAML", ["YAML"]),
     ]
 )
