@@ -105,6 +105,7 @@ let package = Package(
         tests("EventLoop", ["EventLoop", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),
+        tests("QR", ["QR"]),
         tests("Storage", ["CLinux", "EventLoop", "Log", "Relay", "Storage", "TestSupport", "World"]),
         tests("TestSupport", ["TestSupport"]),
         tests("World", ["World"]),
