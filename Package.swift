@@ -101,11 +101,17 @@ let package = Package(
             ], path: "Tests/TestSupport"),
         tests("Bytes", ["Bytes"]),
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
+<<<<<<< HEAD
         tests("Daemon", ["Daemon", "TestSupport"]),
+=======
+        tests("Daemon", ["Daemon"]),
+        tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "World"]),
+>>>>>>> d19b614 (Test the domain's rules as tables)
         tests("EventLoop", ["EventLoop", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),
         tests("QR", ["QR"]),
+        tests("Relay", ["Bytes", "Crypto", "Domain", "JSON", "Relay", "Storage", "TestSupport", "World"]),
         tests("Storage", ["CLinux", "EventLoop", "Log", "Relay", "Storage", "TestSupport", "World"]),
         tests("TestSupport", ["TestSupport"]),
         tests("World", ["World"]),
