@@ -101,12 +101,8 @@ let package = Package(
             ], path: "Tests/TestSupport"),
         tests("Bytes", ["Bytes"]),
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
-<<<<<<< HEAD
         tests("Daemon", ["Daemon", "TestSupport"]),
-=======
-        tests("Daemon", ["Daemon"]),
         tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "World"]),
->>>>>>> d19b614 (Test the domain's rules as tables)
         tests("EventLoop", ["EventLoop", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),
