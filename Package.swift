@@ -103,6 +103,7 @@ let package = Package(
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
         tests("Daemon", ["Daemon", "TestSupport"]),
         tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "World"]),
+        tests("Daemon", ["Daemon", "Domain", "Log", "Storage", "TestSupport"]),
         tests("EventLoop", ["EventLoop", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),
