@@ -2,7 +2,7 @@ import Storage
 
 /// The stores that the relay runs on; what holds on one must hold on all.
 public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {
-    case memory, file
+    case memory, file, mariadb
 
     public static var all: [StoreKind] { allCases }
 
@@ -15,6 +15,9 @@ public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {
         case .file:
             let directory = try TemporaryDirectory()
             return FreshStore(url: .sqlite(path: directory("twoefay.db")), kept: directory)
+        case .mariadb:
+            let server = try MariaDBServer.shared()
+            return FreshStore(url: try StorageURL(server.url(try server.freshDatabase())), kept: server)
         }
     }
 }
