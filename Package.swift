@@ -101,7 +101,7 @@ let package = Package(
             ], path: "Tests/TestSupport"),
         tests("Bytes", ["Bytes"]),
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
-        tests("Daemon", ["Daemon", "Domain", "Log", "Storage", "TestSupport"]),
+        tests("Daemon", ["Bytes", "Daemon", "Domain", "Log", "Storage", "TestSupport"]),
         tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "World"]),
         tests("EventLoop", ["EventLoop", "World"]),
         tests("JSON", ["JSON"]),

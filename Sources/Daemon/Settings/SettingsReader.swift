@@ -1,3 +1,4 @@
+import Bytes
 import YAML
 
 /// Reads settings. Everything that is wrong is found in one go, each with its place in the file.
