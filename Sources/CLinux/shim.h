@@ -14,7 +14,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -39,7 +38,7 @@ static inline void clinux_name_thread(const char *name) {
     prctl(PR_SET_NAME, (unsigned long)name, 0, 0, 0);
 }
 
-/// `environ` is a mutable global to Swift; this is not.
-static inline char **clinux_environment(void) {
-    return environ;
+/// Under _GNU_SOURCE the address is a transparent union, which Swift cannot make.
+static inline int clinux_accept(int listener, struct sockaddr *address, socklen_t *length) {
+    return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }

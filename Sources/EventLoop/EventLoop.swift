@@ -195,7 +195,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// How long epoll may wait; asleep from here on if there is nothing to do.
     private func takeInboxOrSleep() -> Int32 {
-        guard ready.isEmpty else { return 0 }
+        guard ready.isEmpty, turnEnds.isEmpty else { return 0 }
         let mayWait: Int32
         if let deadline = timers.nextDeadline {
             let left = (deadline - time.instant()).wholeNanoseconds
@@ -244,7 +244,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     }
 
     private func endTurn() {
-        while !turnEnds.isEmpty {
+        // Who asks again from within its own end is told in the next turn: descriptors come in between.
+        for _ in 0..<2 where !turnEnds.isEmpty {
             swap(&turnEnds, &turnEndsRunning)
             for listener in turnEndsRunning { listener.turnEnded() }
             turnEndsRunning.removeAll(keepingCapacity: true)
@@ -261,7 +262,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         takeInbox()
         let timerIsDue = timers.nextDeadline.map { $0 <= time.instant() } ?? false
         let count = ready.count + (timerIsDue ? 1 : 0)
-        guard count > 0 else { return false }
+        guard count > 0 else {
+            let hadEnds = !turnEnds.isEmpty
+            endTurn()
+            return hadEnds
+        }
         let chosen = count == 1 ? 0 : pick(count)
         precondition((0..<count).contains(chosen), "pick chose what is not there")
         if chosen < ready.count {

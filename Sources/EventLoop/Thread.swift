@@ -2,8 +2,9 @@ import CLinux
 import Glibc
 
 /// A thread of the system that runs `body` once. Join it or let it go.
+///
+/// `@unchecked Sendable`: the handle is written once, before anybody else sees it, and only given to pthread_join.
 struct SystemThread: @unchecked Sendable {
-    // The handle is written once, before anybody else sees it, and only ever given to pthread_join.
     private let handle: pthread_t
 
     init(name: String, _ body: @escaping @Sendable () -> Void) throws(SystemFailure) {

@@ -1,0 +1,93 @@
+import CLinux
+import Glibc
+
+/// Accepts connections on one loop. Touched on its loop only.
+public final class Listener {
+    /// The address it is bound to, with the port that the system chose for 0.
+    public let address: SocketAddress
+    private let loop: EventLoop
+    private let fd: Int32
+    private var watch: Watch?
+    private var pause: TimerID?
+    private var isClosed = false
+    /// Given up for a moment when no descriptor is left, so that a waiting client can be refused instead of ignored.
+    private var reserve: Int32
+    private var accepted: (Int32, SocketAddress) -> Void = { fd, _ in Glibc.close(fd) }
+    private var exhausted: (SystemFailure) -> Void = { _ in }
+
+    /// Bound and listening from here on; what connects waits for `start`.
+    public init(loop: EventLoop, address: SocketAddress) throws(SystemFailure) {
+        self.loop = loop
+        fd = try Socket.listen(address, backlog: 1024)
+        self.address = Socket.localAddress(fd) ?? address
+        reserve = Self.openReserve()
+    }
+
+    deinit { close() }
+
+    /// `accepted` owns the descriptor it is given. `exhausted` is told when a connection had to be refused because the
+    /// system has no descriptor or no memory for it.
+    public func start(
+        accepted: @escaping (Int32, SocketAddress) -> Void, exhausted: @escaping (SystemFailure) -> Void
+    ) throws(SystemFailure) {
+        guard watch == nil else { return }
+        self.accepted = accepted
+        self.exhausted = exhausted
+        watch = try loop.watch(fd: fd, .read) { [unowned self] _ in accept() }
+    }
+
+    /// Accepts no more. The port is free when every loop's listener has closed.
+    public func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        watch?.cancel()
+        watch = nil
+        if let pause { loop.cancel(pause) }
+        Glibc.close(fd)
+        if reserve >= 0 { Glibc.close(reserve) }
+    }
+
+    private func accept() {
+        // Some at a time: the connections there are have their turn too.
+        for _ in 0..<32 where watch != nil {
+            var client: Int32 = -1
+            let address = SocketAddress.read { pointer, length in
+                client = clinux_accept(fd, pointer, length)
+                return client >= 0 ? 0 : -1
+            }
+            if let address {
+                Socket.setNoDelay(client)
+                accepted(client, address)
+                continue
+            }
+            let failure = SystemFailure("accept4")
+            switch failure.code {
+            case EAGAIN: return
+            case EMFILE, ENFILE, ENOBUFS, ENOMEM:
+                refuseOne()
+                exhausted(failure)
+                return
+            default: continue  // The client has gone already, or the network said so: nothing of ours.
+            }
+        }
+    }
+
+    private func refuseOne() {
+        if reserve >= 0 {
+            Glibc.close(reserve)
+            let client = clinux_accept(fd, nil, nil)
+            if client >= 0 { Glibc.close(client) }
+        }
+        reserve = Self.openReserve()
+        guard reserve < 0, let watch else { return }
+        // Another thread took it. Being told of the same waiting client in every turn would only burn the processor.
+        watch.change([])
+        pause = loop.schedule(after: .milliseconds(100)) { [unowned self] in
+            pause = nil
+            reserve = Self.openReserve()
+            self.watch?.change(.read)
+        }
+    }
+
+    private static func openReserve() -> Int32 { open("/dev/null", O_RDONLY | O_CLOEXEC) }
+}

@@ -1,0 +1,93 @@
+import CLinux
+import Glibc
+
+/// An IPv4 or IPv6 address and a port.
+public struct SocketAddress: Sendable, CustomStringConvertible {
+    private var storage: sockaddr_storage
+    private let length: socklen_t
+
+    init(_ address: UnsafePointer<sockaddr>, length: socklen_t) {
+        storage = sockaddr_storage()
+        self.length = length
+        withUnsafeMutableBytes(of: &storage) { target in
+            target.copyMemory(from: UnsafeRawBufferPointer(start: address, count: min(Int(length), target.count)))
+        }
+    }
+
+    /// Nil unless `host` is an address: names are for `Resolver`. `[::1]` and `::1` are one.
+    public init?(host: String, port: UInt16) {
+        var text = Substring(host)
+        if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
+        let host = String(text)
+        var four = sockaddr_in()
+        if inet_pton(AF_INET, host, &four.sin_addr) == 1 {
+            four.sin_family = sa_family_t(AF_INET)
+            four.sin_port = port.bigEndian
+            self = Self.wrap(&four)
+            return
+        }
+        var six = sockaddr_in6()
+        guard inet_pton(AF_INET6, host, &six.sin6_addr) == 1 else { return nil }
+        six.sin6_family = sa_family_t(AF_INET6)
+        six.sin6_port = port.bigEndian
+        self = Self.wrap(&six)
+    }
+
+    private static func wrap<Address>(_ address: inout Address) -> SocketAddress {
+        withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                SocketAddress($0, length: socklen_t(MemoryLayout<Address>.size))
+            }
+        }
+    }
+
+    /// What a socket is bound to, or what its other end is.
+    static func read(_ body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32) -> Self? {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                body(address, &length) == 0 ? SocketAddress(address, length: length) : nil
+            }
+        }
+    }
+
+    func withPointer<Value>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Value) -> Value {
+        withUnsafePointer(to: storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
+        }
+    }
+
+    public var family: Int32 { Int32(storage.ss_family) }
+
+    public var port: UInt16 {
+        withUnsafeBytes(of: storage) { bytes in
+            switch family {
+            case AF_INET: UInt16(bigEndian: bytes.loadUnaligned(as: sockaddr_in.self).sin_port)
+            case AF_INET6: UInt16(bigEndian: bytes.loadUnaligned(as: sockaddr_in6.self).sin6_port)
+            default: 0
+            }
+        }
+    }
+
+    /// The address without the port.
+    public var host: String {
+        withUnsafeBytes(of: storage) { bytes in
+            var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+            let size = socklen_t(text.count)
+            let written: UnsafePointer<CChar>?
+            switch family {
+            case AF_INET:
+                var address = bytes.loadUnaligned(as: sockaddr_in.self).sin_addr
+                written = inet_ntop(AF_INET, &address, &text, size)
+            case AF_INET6:
+                var address = bytes.loadUnaligned(as: sockaddr_in6.self).sin6_addr
+                written = inet_ntop(AF_INET6, &address, &text, size)
+            default: return ""
+            }
+            return written == nil ? "" : String(decoding: text.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
+        }
+    }
+
+    public var description: String { family == AF_INET6 ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}
