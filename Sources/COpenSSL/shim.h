@@ -24,3 +24,56 @@ static inline int copenssl_p256_public_key(EVP_PKEY_CTX *context, EVP_PKEY **key
     return EVP_PKEY_fromdata_init(context) == 1
         && EVP_PKEY_fromdata(context, key, EVP_PKEY_PUBLIC_KEY, parameters) == 1;
 }
+
+// TLS: macros only, each under its own name with a prefix.
+
+static const uint64_t copenssl_tls_op_no_ticket = SSL_OP_NO_TICKET;
+static const uint64_t copenssl_tls_op_no_renegotiation = SSL_OP_NO_RENEGOTIATION;
+static const uint64_t copenssl_tls_op_no_compression = SSL_OP_NO_COMPRESSION;
+static const uint64_t copenssl_tls_op_prefer_server_ciphers = SSL_OP_CIPHER_SERVER_PREFERENCE;
+
+static const long copenssl_tls_mode_release_buffers = SSL_MODE_RELEASE_BUFFERS;
+static const long copenssl_tls_mode_partial_write = SSL_MODE_ENABLE_PARTIAL_WRITE;
+static const long copenssl_tls_mode_moving_buffer = SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER;
+
+static inline void copenssl_tls_set_min_version(SSL_CTX *context, int version) {
+    SSL_CTX_set_min_proto_version(context, version);
+}
+
+static inline void copenssl_tls_set_mode(SSL_CTX *context, long mode) {
+    SSL_CTX_set_mode(context, mode);
+}
+
+static inline void copenssl_tls_set_read_ahead(SSL_CTX *context, int on) {
+    SSL_CTX_set_read_ahead(context, on);
+}
+
+static inline void copenssl_tls_set_session_cache_mode(SSL_CTX *context, long mode) {
+    SSL_CTX_set_session_cache_mode(context, mode);
+}
+
+static inline int copenssl_tls_add_chain_certificate(SSL_CTX *context, X509 *certificate) {
+    return (int)SSL_CTX_add1_chain_cert(context, certificate);
+}
+
+static inline int copenssl_tls_set_server_name(SSL *session, const char *name) {
+    return (int)SSL_set_tlsext_host_name(session, name);
+}
+
+static inline int copenssl_tls_certificate_count(const STACK_OF(X509) *stack) {
+    return stack ? sk_X509_num(stack) : 0;
+}
+
+static inline X509 *copenssl_tls_certificate_at(const STACK_OF(X509) *stack, int index) {
+    return sk_X509_value(stack, index);
+}
+
+static inline int copenssl_tls_name_count(const GENERAL_NAMES *names) {
+    return names ? sk_GENERAL_NAME_num(names) : 0;
+}
+
+/// The bytes of a URI among alternative names; null when the name there is of another kind.
+static inline const ASN1_IA5STRING *copenssl_tls_uri_at(const GENERAL_NAMES *names, int index) {
+    const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, index);
+    return name->type == GEN_URI ? name->d.uniformResourceIdentifier : NULL;
+}

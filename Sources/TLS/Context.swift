@@ -1,0 +1,40 @@
+import Bytes
+import COpenSSL
+
+/// What both sides have in common: TLS 1.2 and 1.3, forward secrecy, authenticated encryption, and no session that
+/// outlives its connection — so a revocation counts from the next connection on.
+func makeContext(_ method: OpaquePointer?) throws(TLSFailure) -> OpaquePointer {
+    ERR_clear_error()
+    guard let context = SSL_CTX_new(method) else { throw .collected("TLS context") }
+    copenssl_tls_set_min_version(context, TLS1_2_VERSION)
+    guard SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1 else {
+        SSL_CTX_free(context)
+        throw .collected("ciphers")
+    }
+    SSL_CTX_set_options(
+        context,
+        copenssl_tls_op_no_ticket | copenssl_tls_op_no_renegotiation | copenssl_tls_op_no_compression)
+    SSL_CTX_set_num_tickets(context, 0)
+    copenssl_tls_set_session_cache_mode(context, Int(SSL_SESS_CACHE_OFF))
+    // An idle connection gives its 34 KB of buffers back. A write that could not be finished is repeated from wherever
+    // its bytes have moved to.
+    copenssl_tls_set_mode(
+        context,
+        copenssl_tls_mode_release_buffers | copenssl_tls_mode_partial_write | copenssl_tls_mode_moving_buffer)
+    // One read for all the records that have come, where OpenSSL would make two for each.
+    copenssl_tls_set_read_ahead(context, 1)
+    return context
+}
+
+func useCertificate(_ chain: [UInt8], key: Secret, in context: OpaquePointer) throws(TLSFailure) {
+    let certificates = try PEM.certificates(chain)
+    guard SSL_CTX_use_certificate(context, certificates[0].pointer) == 1 else {
+        throw .collected("certificate cannot be used")
+    }
+    for further in certificates.dropFirst() {
+        guard copenssl_tls_add_chain_certificate(context, further.pointer) == 1 else {
+            throw .collected("certificate chain cannot be used")
+        }
+    }
+    try PEM.usePrivateKey(key, in: context)
+}

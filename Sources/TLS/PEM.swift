@@ -1,0 +1,88 @@
+import Bytes
+import COpenSSL
+
+/// What PEM text holds, read with OpenSSL.
+enum PEM {
+    /// Every certificate in the text, in order.
+    static func certificates(_ text: [UInt8]) throws(TLSFailure) -> [OwnedCertificate] {
+        var found: [OwnedCertificate] = []
+        let complete = withBIO(text) { bio in
+            while let certificate = PEM_read_bio_X509(bio, nil, refusePassphrase, nil) {
+                found.append(OwnedCertificate(takingOwnership: certificate))
+            }
+            return endedCleanly()
+        }
+        guard complete else { throw .collected("certificate cannot be read") }
+        guard !found.isEmpty else { throw TLSFailure("certificate cannot be read", ["there is none"]) }
+        return found
+    }
+
+    static func revocationLists(_ text: [UInt8]) throws(TLSFailure) -> [OwnedRevocationList] {
+        var found: [OwnedRevocationList] = []
+        let complete = withBIO(text) { bio in
+            while let list = PEM_read_bio_X509_CRL(bio, nil, refusePassphrase, nil) {
+                found.append(OwnedRevocationList(takingOwnership: list))
+            }
+            return endedCleanly()
+        }
+        guard complete else { throw .collected("revocation list cannot be read") }
+        guard !found.isEmpty else { throw TLSFailure("revocation list cannot be read", ["there is none"]) }
+        return found
+    }
+
+    static func usePrivateKey(_ text: Secret, in context: OpaquePointer) throws(TLSFailure) {
+        let key = withBIO(text.reveal()) { PEM_read_bio_PrivateKey($0, nil, refusePassphrase, nil) }
+        guard let key else { throw .collected("private key cannot be read") }
+        defer { EVP_PKEY_free(key) }
+        guard SSL_CTX_use_PrivateKey(context, key) == 1, SSL_CTX_check_private_key(context) == 1 else {
+            throw .collected("private key does not belong to the certificate")
+        }
+    }
+
+    private static func withBIO<Value>(_ text: [UInt8], _ body: (OpaquePointer) -> Value) -> Value {
+        ERR_clear_error()
+        // OpenSSL takes no null for an empty text.
+        let text = text.isEmpty ? [UInt8(ascii: "\n")] : text
+        return text.withUnsafeBytes { bytes in
+            guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(bytes.count)) else { fatalError("out of memory") }
+            defer { BIO_free(bio) }
+            return body(bio)
+        }
+    }
+
+    /// The last error of a loop over PEM blocks must be that there was no further block.
+    private static func endedCleanly() -> Bool {
+        let error = ERR_peek_last_error()
+        guard ERR_GET_LIB(error) == ERR_LIB_PEM, ERR_GET_REASON(error) == PEM_R_NO_START_LINE else { return false }
+        ERR_clear_error()
+        return true
+    }
+}
+
+/// A daemon has no terminal to ask for a passphrase at; without this OpenSSL would.
+private nonisolated func refusePassphrase(
+    _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int32, _ forWriting: Int32, _ context: UnsafeMutableRawPointer?
+) -> Int32 { -1 }
+
+/// `@unchecked Sendable`: an X509 is only read once it has been parsed, and its reference count is atomic.
+final class OwnedCertificate: @unchecked Sendable {
+    let pointer: OpaquePointer
+    init(takingOwnership pointer: OpaquePointer) { self.pointer = pointer }
+    deinit { X509_free(pointer) }
+}
+
+/// `@unchecked Sendable`: as `OwnedCertificate`.
+final class OwnedRevocationList: @unchecked Sendable {
+    let pointer: OpaquePointer
+    init(takingOwnership pointer: OpaquePointer) { self.pointer = pointer }
+    deinit { X509_CRL_free(pointer) }
+}
+
+/// SHA-256 of the whole certificate.
+func certificateDigest(_ certificate: OpaquePointer) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { buffer, count in
+        var length: UInt32 = 0
+        X509_digest(certificate, EVP_sha256(), buffer.baseAddress, &length)
+        count = Int(length)
+    }
+}

@@ -1,0 +1,70 @@
+import Bytes
+import COpenSSL
+import Glibc
+
+/// How a client speaks TLS: whom it believes, and its certificate if it has one.
+///
+/// `@unchecked Sendable`: as `TLSServerContext`.
+public final class TLSClientContext: @unchecked Sendable {
+    public enum Roots: Sendable {
+        /// The machine's.
+        case system
+        /// These alone.
+        case pem([UInt8])
+        /// The machine's, and these.
+        case systemAnd([UInt8])
+    }
+
+    let context: OpaquePointer
+
+    public init(roots: Roots, certificateChainPEM: [UInt8]? = nil, privateKeyPEM: Secret? = nil) throws(TLSFailure) {
+        context = try makeContext(TLS_client_method())
+        switch roots {
+        case .system: try believeTheMachine()
+        case .pem(let text): try believe(text)
+        case .systemAnd(let text):
+            try believeTheMachine()
+            try believe(text)
+        }
+        if let certificateChainPEM, let privateKeyPEM {
+            try useCertificate(certificateChainPEM, key: privateKeyPEM, in: context)
+        }
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        let offer: [UInt8] = [2, UInt8(ascii: "h"), UInt8(ascii: "2")]
+        // Zero is success here.
+        guard SSL_CTX_set_alpn_protos(context, offer, UInt32(offer.count)) == 0 else { throw .collected("ALPN") }
+    }
+
+    deinit { SSL_CTX_free(context) }
+
+    private func believeTheMachine() throws(TLSFailure) {
+        guard SSL_CTX_set_default_verify_paths(context) == 1 else { throw .collected("the machine's roots") }
+    }
+
+    private func believe(_ pem: [UInt8]) throws(TLSFailure) {
+        let store = SSL_CTX_get_cert_store(context)
+        for certificate in try PEM.certificates(pem) {
+            guard X509_STORE_add_cert(store, certificate.pointer) == 1 else { throw .collected("root") }
+        }
+    }
+
+    /// Says on the session whom it must be talking to.
+    func expect(_ host: String, on session: OpaquePointer) throws(TLSFailure) {
+        let parameters = SSL_get0_param(session)
+        X509_VERIFY_PARAM_set_hostflags(
+            parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
+        if Self.isAddress(host) {
+            guard X509_VERIFY_PARAM_set1_ip_asc(parameters, host) == 1 else { throw .collected("host") }
+            return
+        }
+        guard !host.isEmpty, X509_VERIFY_PARAM_set1_host(parameters, host, host.utf8.count) == 1,
+            copenssl_tls_set_server_name(session, host) == 1
+        else { throw .collected("host") }
+    }
+
+    private static func isAddress(_ host: String) -> Bool {
+        var four = in_addr()
+        var six = in6_addr()
+        return inet_pton(AF_INET, host, &four) == 1 || inet_pton(AF_INET6, host, &six) == 1
+    }
+}

@@ -1,0 +1,128 @@
+import Bytes
+import COpenSSL
+
+/// How a server speaks TLS: its certificate, and whose clients' certificates it believes. Never changed after `init`;
+/// a reload makes a new one for the connections to come.
+///
+/// `@unchecked Sendable`: OpenSSL allows SSL_new on one SSL_CTX from several threads once it is set up, and it is set up
+/// by `init` alone.
+public final class TLSServerContext: @unchecked Sendable {
+    let context: OpaquePointer
+    private let verification: ClientVerification
+
+    /// With neither authority no client is asked for a certificate. A list of revocations is looked into for the
+    /// certificates of its issuer, and one that has run out refuses them all.
+    public init(
+        certificateChainPEM: [UInt8], privateKeyPEM: Secret, websitesCA: [UInt8] = [], phonesCA: [UInt8] = [],
+        crl: [UInt8]? = nil
+    ) throws(TLSFailure) {
+        let websites = websitesCA.isEmpty ? [] : try PEM.certificates(websitesCA)
+        let phones = phonesCA.isEmpty ? [] : try PEM.certificates(phonesCA)
+        let websiteDigests = Set(websites.map { certificateDigest($0.pointer) })
+        let phoneDigests = Set(phones.map { certificateDigest($0.pointer) })
+        guard websiteDigests.isDisjoint(with: phoneDigests) else {
+            throw TLSFailure("websites and phones must not have an authority in common")
+        }
+        let lists: [OwnedRevocationList]
+        if let crl { lists = try PEM.revocationLists(crl) } else { lists = [] }
+        verification = ClientVerification(websites: websiteDigests, phones: phoneDigests, lists: lists)
+        // From here on `deinit` frees it, also when this throws.
+        context = try makeContext(TLS_server_method())
+        try useCertificate(certificateChainPEM, key: privateKeyPEM, in: context)
+        if !websites.isEmpty || !phones.isEmpty { try believe(websites + phones, lists) }
+        SSL_CTX_set_options(context, copenssl_tls_op_prefer_server_ciphers)
+        SSL_CTX_set_alpn_select_cb(context, selectHTTP2, nil)
+    }
+
+    deinit { SSL_CTX_free(context) }
+
+    private func believe(_ roots: [OwnedCertificate], _ lists: [OwnedRevocationList]) throws(TLSFailure) {
+        let store = SSL_CTX_get_cert_store(context)
+        for root in roots {
+            guard X509_STORE_add_cert(store, root.pointer) == 1,
+                SSL_CTX_add_client_CA(context, root.pointer) == 1
+            else { throw .collected("authority cannot be used") }
+        }
+        for list in lists {
+            guard X509_STORE_add_crl(store, list.pointer) == 1 else { throw .collected("revocation list") }
+        }
+        // Asked for, not demanded: an activation code is handed in before there is a certificate.
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        SSL_CTX_set_verify_depth(context, 4)
+        // The pointer stays valid: every session holds this object, and this object holds `verification`.
+        SSL_CTX_set_cert_verify_callback(
+            context, verifyClient, Unmanaged.passUnretained(verification).toOpaque())
+    }
+
+    /// The certificate of a client whose handshake is complete.
+    func peer(of session: OpaquePointer) -> PeerCertificate? {
+        guard SSL_get_verify_result(session) == Int(X509_V_OK), let leaf = SSL_get0_peer_certificate(session),
+            let chain = SSL_get0_verified_chain(session)
+        else { return nil }
+        let count = copenssl_tls_certificate_count(chain)
+        guard count > 0, let root = copenssl_tls_certificate_at(chain, count - 1) else { return nil }
+        let digest = certificateDigest(root)
+        if verification.websites.contains(digest) { return PeerCertificate(leaf, authority: .websites) }
+        if verification.phones.contains(digest) { return PeerCertificate(leaf, authority: .phones) }
+        return nil
+    }
+}
+
+/// What `verifyClient` needs to know.
+final class ClientVerification: Sendable {
+    let websites: Set<[UInt8]>
+    let phones: Set<[UInt8]>
+    let lists: [OwnedRevocationList]
+
+    init(websites: Set<[UInt8]>, phones: Set<[UInt8]>, lists: [OwnedRevocationList]) {
+        self.websites = websites
+        self.phones = phones
+        self.lists = lists
+    }
+
+    /// Whether there is a list by the issuer of this certificate: only then can the certificate be looked up.
+    func hasList(forIssuerOf certificate: OpaquePointer) -> Bool {
+        let issuer = X509_get_issuer_name(certificate)
+        return lists.contains { X509_NAME_cmp(X509_CRL_get_issuer($0.pointer), issuer) == 0 }
+    }
+}
+
+/// OpenSSL's own verification, and two things it does not ask for: a list of revocations where we have one, and that
+/// clientAuth stands among the extended usages (OpenSSL takes a certificate that has none at all).
+private nonisolated func verifyClient(_ store: OpaquePointer?, _ argument: UnsafeMutableRawPointer?) -> Int32 {
+    guard let store, let argument, let leaf = X509_STORE_CTX_get0_cert(store) else { return 0 }
+    let verification = Unmanaged<ClientVerification>.fromOpaque(argument).takeUnretainedValue()
+    if verification.hasList(forIssuerOf: leaf) {
+        X509_STORE_CTX_set_flags(store, UInt(X509_V_FLAG_CRL_CHECK))
+    }
+    let result = X509_verify_cert(store)
+    guard result == 1 else { return result }
+    guard X509_get_extension_flags(leaf) & UInt32(EXFLAG_XKUSAGE) != 0,
+        X509_get_extended_key_usage(leaf) & UInt32(XKU_SSL_CLIENT) != 0
+    else {
+        X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE)
+        return 0
+    }
+    return 1
+}
+
+/// h2 or nothing.
+private nonisolated func selectHTTP2(
+    _ session: OpaquePointer?, _ selected: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
+    _ selectedLength: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?, _ offeredLength: UInt32,
+    _ argument: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let offered, let selected, let selectedLength else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+    var at = 0
+    while at < Int(offeredLength) {
+        let length = Int(offered[at])
+        guard at + 1 + length <= Int(offeredLength) else { break }
+        if length == 2, offered[at + 1] == UInt8(ascii: "h"), offered[at + 2] == UInt8(ascii: "2") {
+            selected.pointee = offered + at + 1
+            selectedLength.pointee = 2
+            return SSL_TLSEXT_ERR_OK
+        }
+        at += 1 + length
+    }
+    return SSL_TLSEXT_ERR_ALERT_FATAL
+}

@@ -1,0 +1,267 @@
+import Bytes
+import EventLoop
+import Glibc
+import Testing
+import World
+
+@testable import Crypto
+@testable import TLS
+
+private let now = SystemTime().now()
+
+/// The certificates of one test, made in the process.
+private struct Authorities {
+    let websites: CertificateAuthority
+    let phones: CertificateAuthority
+    let server: IssuedCertificate
+
+    init() throws {
+        websites = try CertificateAuthority.create(commonName: "websites", days: 10, at: now)
+        phones = try CertificateAuthority.create(commonName: "phones", days: 10, at: now)
+        server = try websites.issueServer(names: ["localhost", "127.0.0.1"], days: 10, at: now)
+    }
+
+    func serverContext(crl: [UInt8]? = nil) throws -> TLSServerContext {
+        try TLSServerContext(
+            certificateChainPEM: server.certificatePEM(), privateKeyPEM: server.keyPEM(),
+            websitesCA: websites.certificatePEM(), phonesCA: phones.certificatePEM(), crl: crl)
+    }
+
+    func clientContext(_ certificate: IssuedCertificate? = nil) throws -> TLSClientContext {
+        try TLSClientContext(
+            roots: .pem(websites.certificatePEM()), certificateChainPEM: certificate?.certificatePEM(),
+            privateKeyPEM: certificate?.keyPEM())
+    }
+
+    func client(
+        of authority: CertificateAuthority? = nil, names: [CertificateRequest.Name] = [.uri("twoefay:website:shop")],
+        usages: [CertificateRequest.Usage] = [.clientAuth], from: Duration = .seconds(-60), to: Duration = .seconds(600)
+    ) throws -> IssuedCertificate {
+        let key = try P256PrivateKey.generate(SystemRandomness())
+        let request = CertificateRequest(
+            key: key.publicKey, commonName: "client", names: names, usages: usages, notBefore: now + from,
+            notAfter: now + to)
+        return IssuedCertificate(certificate: try (authority ?? websites).issue(request), key: key)
+    }
+}
+
+/// Both ends of one connection in one thread, each given its turn until neither gets on.
+private final class Pair {
+    let server: TLSSession
+    let client: TLSSession
+    private let ends: [Int32]
+
+    init(_ server: TLSServerContext, _ client: TLSClientContext, host: String = "localhost") throws {
+        var ends: [Int32] = [0, 0]
+        let made = socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends)
+        precondition(made == 0)
+        for end in ends { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
+        self.ends = ends
+        self.server = try TLSSession(server: server, fd: ends[0])
+        self.client = try TLSSession(client: client, fd: ends[1], host: host)
+    }
+
+    deinit { for end in ends { close(end) } }
+
+    /// What stopped the server, or the client; nil for one that came through. The client then reads once, because with
+    /// TLS 1.3 that is where it hears that its certificate was refused.
+    func shake() -> (server: TLSFailure?, client: TLSFailure?) {
+        var (serverDone, clientDone) = (false, false)
+        var (serverFailure, clientFailure): (TLSFailure?, TLSFailure?)
+        for _ in 0..<20 {
+            if !clientDone, clientFailure == nil {
+                switch client.handshake() {
+                case .complete: clientDone = true
+                case .incomplete: break
+                case .failed(let failure): clientFailure = failure
+                }
+            }
+            if !serverDone, serverFailure == nil {
+                switch server.handshake() {
+                case .complete: serverDone = true
+                case .incomplete: break
+                case .failed(let failure): serverFailure = failure
+                }
+            }
+        }
+        if clientDone, case .failed(let failure) = read(client) { clientFailure = failure }
+        return (serverFailure, clientFailure)
+    }
+
+    func read(_ session: TLSSession) -> TLSSession.Read {
+        withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 1) { session.read(into: $0) }
+    }
+
+    func write(_ session: TLSSession, _ bytes: [UInt8]) -> TLSSession.Write {
+        bytes.withUnsafeBytes { session.write($0) }
+    }
+}
+
+struct TLSTests {
+    private let authorities: Authorities
+
+    init() throws { authorities = try Authorities() }
+
+    @Test func aClientNeedsNoCertificate() throws {
+        let pair = try Pair(authorities.serverContext(), authorities.clientContext())
+        let (server, client) = pair.shake()
+        #expect(server == nil && client == nil)
+        #expect(pair.server.peer == nil)
+        #expect(pair.server.version == "TLSv1.3")
+        #expect(pair.client.version == "TLSv1.3")
+    }
+
+    @Test func theRootTellsTheAuthority() throws {
+        let website = try authorities.client()
+        let phone = try authorities.client(
+            of: authorities.phones, names: [.uri("twoefay:device:1"), .dns("other"), .uri("twoefay:device:2")])
+        for (certificate, authority) in [(website, PeerAuthority.websites), (phone, .phones)] {
+            let pair = try Pair(authorities.serverContext(), authorities.clientContext(certificate))
+            let (server, client) = pair.shake()
+            #expect(server == nil && client == nil)
+            #expect(pair.server.peer?.authority == authority)
+            #expect(pair.server.peer?.uris == certificate.certificate.uris)
+            #expect(pair.server.peer?.keyThumbprint == certificate.certificate.spkiThumbprint)
+        }
+        #expect(phone.certificate.uris.count == 2)
+    }
+
+    enum Bad: CaseIterable, CustomTestStringConvertible {
+        case expired, notYetValid, serverAuthOnly, noUsage, wrongAuthority, selfSigned, revoked
+        var testDescription: String { "\(self)" }
+    }
+
+    @Test(arguments: Bad.allCases) func aBadCertificateIsRefusedWithinTLS(bad: Bad) throws {
+        var crl: [UInt8]?
+        let certificate: IssuedCertificate
+        switch bad {
+        case .expired: certificate = try authorities.client(from: .seconds(-600), to: .seconds(-60))
+        case .notYetValid: certificate = try authorities.client(from: .seconds(600), to: .seconds(1200))
+        case .serverAuthOnly: certificate = try authorities.client(usages: [.serverAuth])
+        case .noUsage: certificate = try authorities.client(usages: [])
+        case .wrongAuthority:
+            certificate = try authorities.client(of: .create(commonName: "websites", days: 10, at: now))
+        case .selfSigned:
+            let own = try CertificateAuthority.create(commonName: "me", days: 10, at: now)
+            certificate = IssuedCertificate(certificate: own.certificate, key: own.key)
+        case .revoked:
+            certificate = try authorities.client()
+            crl = try authorities.websites.makeCRL(
+                revoked: [(certificate.certificate.serial, now)], days: 10, at: now)
+        }
+        let pair = try Pair(authorities.serverContext(crl: crl), authorities.clientContext(certificate))
+        let (server, client) = pair.shake()
+        let reasons: [Bad: String] = [
+            .expired: "certificate has expired", .notYetValid: "certificate is not yet valid",
+            .revoked: "certificate revoked",
+        ]
+        #expect(server != nil)
+        #expect(client != nil)
+        if let reason = reasons[bad] { #expect(server?.reasons.last == reason) }
+        #expect(pair.server.peer == nil)
+    }
+
+    @Test func aListLeavesTheOthersAlone() throws {
+        let revoked = try authorities.client()
+        let crl = try authorities.websites.makeCRL(revoked: [(revoked.certificate.serial, now)], days: 10, at: now)
+        // One of the same authority that is not on the list, and one of the authority that has no list.
+        for certificate in [try authorities.client(), try authorities.client(of: authorities.phones)] {
+            let pair = try Pair(authorities.serverContext(crl: crl), authorities.clientContext(certificate))
+            let (server, client) = pair.shake()
+            #expect(server == nil && client == nil)
+            #expect(pair.server.peer != nil)
+        }
+    }
+
+    @Test func aListThatHasRunOutRefuses() throws {
+        let crl = try authorities.websites.makeCRL(revoked: [], days: 1, at: now - .seconds(3 * 86_400))
+        let pair = try Pair(authorities.serverContext(crl: crl), authorities.clientContext(authorities.client()))
+        #expect(pair.shake().server?.reasons.last == "CRL has expired")
+    }
+
+    @Test func oneAuthorityCannotBeBoth() throws {
+        let ca = try authorities.websites.certificatePEM()
+        #expect(throws: TLSFailure.self) {
+            try TLSServerContext(
+                certificateChainPEM: authorities.server.certificatePEM(),
+                privateKeyPEM: authorities.server.keyPEM(), websitesCA: ca, phonesCA: ca)
+        }
+    }
+
+    @Test func theServerMustBeWhoItShouldBe() throws {
+        for (host, isRight) in [
+            ("localhost", true), ("127.0.0.1", true), ("other.example", false), ("127.0.0.2", false),
+        ] {
+            let pair = try Pair(authorities.serverContext(), authorities.clientContext(), host: host)
+            #expect((pair.shake().client == nil) == isRight, "\(host)")
+        }
+        let stranger = try TLSClientContext(roots: .pem(authorities.phones.certificatePEM()))
+        let pair = try Pair(authorities.serverContext(), stranger)
+        #expect(pair.shake().client?.reasons.contains("certificate verify failed") == true)
+        // And the alert that it sends is the server's reason.
+        let system = try Pair(authorities.serverContext(), TLSClientContext(roots: .system))
+        #expect(system.shake().client != nil)
+    }
+
+    @Test func keysAndTextsThatDoNotFitAreRefused() throws {
+        let certificate = try authorities.server.certificatePEM()
+        let otherKey = try authorities.client().keyPEM()
+        #expect(throws: TLSFailure.self) {
+            try TLSServerContext(certificateChainPEM: certificate, privateKeyPEM: otherKey)
+        }
+        #expect(throws: TLSFailure.self) {
+            try TLSServerContext(certificateChainPEM: Array("nonsense".utf8), privateKeyPEM: otherKey)
+        }
+        #expect(throws: TLSFailure.self) {
+            try TLSServerContext(certificateChainPEM: certificate, privateKeyPEM: Secret([]))
+        }
+        #expect(throws: TLSFailure.self) {
+            try authorities.serverContext(crl: Array("nonsense".utf8))
+        }
+        // One good block does not hide that the next is cut off.
+        #expect(throws: TLSFailure.self) {
+            try TLSClientContext(roots: .pem(certificate + certificate.dropLast(40)))
+        }
+    }
+
+    @Test func bytesComeThroughWhole() throws {
+        let pair = try Pair(authorities.serverContext(), authorities.clientContext())
+        let (server, client) = pair.shake()
+        #expect(server == nil && client == nil)
+        let sent = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        var received: [UInt8] = []
+        var at = 0
+        var blocked = 0
+        while received.count < sent.count {
+            if at < sent.count {
+                switch pair.write(pair.server, Array(sent[at...])) {
+                case .bytes(let count): at += count
+                case .incomplete(let interest):
+                    #expect(interest == .write)
+                    blocked += 1
+                case .failed(let failure):
+                    Issue.record("\(failure)")
+                    return
+                }
+            }
+            let more = withUnsafeTemporaryAllocation(byteCount: 32_768, alignment: 1) { buffer -> [UInt8]? in
+                switch pair.client.read(into: buffer) {
+                case .bytes(let count): Array(buffer[..<count])
+                case .incomplete: []
+                case .closed, .failed: nil
+                }
+            }
+            guard let more else {
+                Issue.record("the connection broke")
+                return
+            }
+            received += more
+        }
+        #expect(received == sent)
+        pair.server.shutdown()
+        guard case .closed = pair.read(pair.client) else {
+            Issue.record("no orderly end")
+            return
+        }
+    }
+}
