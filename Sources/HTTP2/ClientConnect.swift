@@ -1,0 +1,112 @@
+import EventLoop
+import Glibc
+import TLS
+import World
+
+/// How a client comes to its connection.
+extension HTTP2Client {
+    /// Resolves the name afresh, tries its addresses one after the other, and returns when the server has sent its
+    /// SETTINGS: only then has it accepted our certificate. A client connects once.
+    public func connect() async throws(ConnectionFailure) {
+        precondition(loop.isCurrent, "HTTP2Client: not on its loop")
+        precondition(!isConnecting, "a client connects once")
+        isConnecting = true
+        let limit = loop.time.instant() + options.connectTimeout
+        var failure = ConnectionFailure.closed("closed")
+        switch await Resolver.addresses(host: host, port: port) {
+        case .failure(let reason): failure = .resolve(reason.reason)
+        case .success(let addresses):
+            for index in addresses.indices {
+                let address = addresses[(index + options.addressOffset) % addresses.count]
+                let left = limit - loop.time.instant()
+                guard state == .connecting else { break }
+                guard left > .zero else {
+                    failure = .timedOut
+                    break
+                }
+                // A machine that does not answer must leave time for the next.
+                guard let refusal = await attempt(address, within: left / (addresses.count - index)) else {
+                    remoteAddress = address
+                    return
+                }
+                failure = refusal
+            }
+        }
+        close()
+        throw failure
+    }
+
+    private func attempt(_ address: SocketAddress, within limit: Duration) async -> ConnectionFailure? {
+        let start = loop.time.instant()
+        let fd: Int32
+        do throws(SystemFailure) { fd = try Socket.connect(address) } catch { return .connect(error.description) }
+        Socket.setUserTimeout(fd, options.userTimeout)
+        Socket.setKeepAlive(fd)
+        if let failure = await established(fd, within: limit) {
+            Glibc.close(fd)
+            return failure
+        }
+        var session: TLSSession?
+        if let tls {
+            do throws(TLSFailure) { session = try TLSSession(client: tls, fd: fd, host: host) } catch {
+                Glibc.close(fd)
+                return .tls(error.description)
+            }
+        }
+        let link = Link(loop: loop, fd: fd, tls: session, buffers: buffers)
+        return await open(link, within: limit - (loop.time.instant() - start))
+    }
+
+    /// Nil once the socket is connected.
+    private func established(_ fd: Int32, within limit: Duration) async -> ConnectionFailure? {
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<ConnectionFailure?, Never>) in
+            let attempt = Attempt(loop: loop) { continuation.resume(returning: $0) }
+            attempt.timer = loop.schedule(after: limit) { attempt.finish(.timedOut) }
+            do throws(SystemFailure) {
+                attempt.watch = try loop.watch(fd: fd, .write) { _ in
+                    let code = Socket.connectionError(fd)
+                    attempt.finish(code == 0 ? nil : .connect(String(cString: strerror(code))))
+                }
+            } catch {
+                attempt.finish(.connect(error.description))
+            }
+        }
+    }
+
+    /// Nil once the server has sent its SETTINGS.
+    private func open(_ link: Link, within limit: Duration) async -> ConnectionFailure? {
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<ConnectionFailure?, Never>) in
+            let attempt = Attempt(loop: loop) { continuation.resume(returning: $0) }
+            opening = { attempt.finish($0) }
+            attempt.timer = loop.schedule(after: limit) { [weak self] in
+                self?.opening = nil
+                link.end(.finished)
+                attempt.finish(.timedOut)
+            }
+            self.link = link
+            do throws(SystemFailure) { try link.start(owner: self) } catch { link.end(.finished) }
+        }
+    }
+}
+
+/// One step of connecting: it ends once, one way or the other.
+private final class Attempt {
+    private let loop: EventLoop
+    private var end: ((ConnectionFailure?) -> Void)?
+    var timer: TimerID?
+    var watch: Watch?
+
+    init(loop: EventLoop, end: @escaping (ConnectionFailure?) -> Void) {
+        self.loop = loop
+        self.end = end
+    }
+
+    func finish(_ failure: ConnectionFailure?) {
+        guard let end else { return }
+        self.end = nil
+        if let timer { loop.cancel(timer) }
+        watch?.cancel()
+        watch = nil
+        end(failure)
+    }
+}

@@ -1,0 +1,111 @@
+import EventLoop
+import Glibc
+import HTTP
+import Log
+import TLS
+import World
+
+/// Serves HTTP/2 on one loop, with a listener of its own. Made and used on that loop only.
+public final class HTTP2Server {
+    let loop: EventLoop
+    let handler: any Handler
+    let limits: ServerLimits
+    let log: Log
+    let buffers = SharedBuffers()
+    private var tls: TLSServerContext?
+    private var listener: Listener?
+    private var connections: [ObjectIdentifier: ServerConnection] = [:]
+    private var httpDate = HTTPDate()
+    private var drained: (() -> Void)?
+    private var drainLimit: TimerID?
+    private var exhaustedAt: Instant?
+
+    /// The port is bound here. Without `tls` (for tests only) the client must know that this is HTTP/2.
+    public init(
+        loop: EventLoop, address: SocketAddress, tls: TLSServerContext?, handler: any Handler,
+        limits: ServerLimits = ServerLimits(), log: Log
+    ) throws(SystemFailure) {
+        self.loop = loop
+        self.tls = tls
+        self.handler = handler
+        self.limits = limits
+        self.log = log
+        let listener = try Listener(loop: loop, address: address)
+        self.listener = listener
+        self.address = listener.address
+    }
+
+    /// Where it listens; the port is the real one.
+    public let address: SocketAddress
+    public var port: UInt16 { address.port }
+
+    public var connectionCount: Int { connections.count }
+
+    public func start() throws(SystemFailure) {
+        try listener?.start(
+            accepted: { [unowned self] fd, remote in accept(fd, remote) },
+            exhausted: { [unowned self] failure in noteExhaustion(failure) })
+    }
+
+    /// For the connections to come; those that stand keep what they were made with.
+    public func replace(tls: TLSServerContext) { self.tls = tls }
+
+    /// Takes no new connection, tells the clients, lets their streams end, and says when all are gone — after
+    /// `limits.drain` at the latest.
+    public func drain(completion: @escaping () -> Void) {
+        listener?.close()
+        listener = nil
+        drained = completion
+        guard !connections.isEmpty else {
+            finishDrain()
+            return
+        }
+        drainLimit = loop.schedule(after: limits.drain) { [weak self] in
+            guard let self else { return }
+            drainLimit = nil
+            for connection in connections.values { connection.abort() }
+        }
+        for connection in connections.values { connection.drain() }
+    }
+
+    private func finishDrain() {
+        if let drainLimit { loop.cancel(drainLimit) }
+        drainLimit = nil
+        let completion = drained
+        drained = nil
+        completion?()
+    }
+
+    private func accept(_ fd: Int32, _ remote: SocketAddress) {
+        guard connections.count < limits.connections else {
+            close(fd)
+            return
+        }
+        var session: TLSSession?
+        if let tls {
+            do throws(TLSFailure) { session = try TLSSession(server: tls, fd: fd) } catch {
+                log.warning("connection.refused", [.error: error.description])
+                close(fd)
+                return
+            }
+        }
+        let connection = ServerConnection(server: self, fd: fd, tls: session, remote: remote.host)
+        connections[ObjectIdentifier(connection)] = connection
+        connection.start()
+    }
+
+    func ended(_ connection: ServerConnection) {
+        connections[ObjectIdentifier(connection)] = nil
+        if connections.isEmpty, drained != nil { finishDrain() }
+    }
+
+    func date() -> String { httpDate.text(at: loop.time.now()) }
+
+    /// Once in ten seconds: whoever fills the descriptors must not fill the log too.
+    private func noteExhaustion(_ failure: SystemFailure) {
+        let now = loop.time.instant()
+        if let exhaustedAt, now < exhaustedAt + .seconds(10) { return }
+        exhaustedAt = now
+        log.error("connection.exhausted", [.error: failure.description])
+    }
+}

@@ -1,0 +1,304 @@
+import EventLoop
+import Glibc
+import TLS
+
+/// Why a connection is no more.
+enum LinkEnd: Sendable {
+    /// We ended it.
+    case finished
+    /// The peer closed it.
+    case closed
+    case failed(TLSFailure)
+}
+
+/// What lives on a link: the protocol above it.
+protocol LinkOwner: AnyObject {
+    /// TLS stands (or the plain connection does).
+    func linkIsUp()
+    /// The bytes are good for the length of the call.
+    func linkReceived(_ bytes: UnsafeRawBufferPointer)
+    /// Appends what there is to send, about `enough` of it.
+    func linkWants(_ output: inout [UInt8], enough: Int)
+    /// Everything that `linkWants` gave is with the socket. True if the link has done its work.
+    func linkIsDrained() -> Bool
+    /// The last call. The descriptor is closed.
+    func linkEnded(_ end: LinkEnd)
+}
+
+/// Buffers that the connections of one loop share: a turn of one of them fills and empties them.
+final class SharedBuffers {
+    let input = UnsafeMutableRawBufferPointer.allocate(byteCount: 32_768, alignment: 16)
+    var output: [UInt8] = []
+    let session = SessionScratch()
+
+    init() { output.reserveCapacity(40_960) }
+    deinit { input.deallocate() }
+}
+
+/// One connection's bytes: a socket, TLS or not, on its loop. It reads no further while the peer does not take what it
+/// is sent, so what a peer can make us hold is bounded by one read and one write.
+final class Link {
+    private enum State {
+        case handshake
+        case up
+        /// All is sent; waits for the peer to have read it, because a close with bytes unread would reset it away.
+        case lingering
+        case ended
+    }
+
+    /// One TLS record.
+    private static let enough = 16_384
+
+    let fd: Int32
+    private let loop: EventLoop
+    private let tls: TLSSession?
+    private let buffers: SharedBuffers
+    private weak var owner: (any LinkOwner)?
+    private var state = State.handshake
+    private var watch: Watch?
+    private var linger: TimerID?
+    /// What the socket did not take; TLS wants to be given these very bytes again.
+    private var leftover: [UInt8] = []
+    private var leftoverStart = 0
+    /// Reading may have to write first, and writing to read, when TLS changes its keys.
+    private var readNeedsWrite = false
+    private var writeNeedsRead = false
+    private var isFlushing = false
+    private var again = false
+    /// Bytes handed to the socket so far: how a stalled peer is seen.
+    private(set) var sent: UInt64 = 0
+
+    init(loop: EventLoop, fd: Int32, tls: TLSSession?, buffers: SharedBuffers) {
+        self.loop = loop
+        self.fd = fd
+        self.tls = tls
+        self.buffers = buffers
+    }
+
+    deinit {
+        guard state != .ended else { return }
+        watch?.cancel()
+        close(fd)
+    }
+
+    var isBlocked: Bool { leftoverStart < leftover.count }
+    var isOpen: Bool { state == .handshake || state == .up }
+    var isHandshaking: Bool { state == .handshake }
+    var peer: PeerCertificate? { tls?.peer }
+    var tlsVersion: String? { tls?.version }
+
+    func start(owner: any LinkOwner) throws(SystemFailure) {
+        self.owner = owner
+        watch = try loop.watch(fd: fd, .read) { [unowned self] in ready($0) }
+        if tls == nil {
+            state = .up
+            owner.linkIsUp()
+        } else {
+            handshake()
+        }
+    }
+
+    private func ready(_ readiness: Readiness) {
+        switch state {
+        case .handshake: handshake()
+        case .up:
+            if readiness.contains(.write) || writeNeedsRead { flush() }
+            if state == .up, !isBlocked || readNeedsWrite { receive() }
+            // Not reading, and yet told: both directions are gone.
+            if state == .up, isBlocked, !readiness.isDisjoint(with: [.hangUp, .failed]) { end(.closed) }
+        case .lingering: drain()
+        case .ended: break
+        }
+    }
+
+    private func handshake() {
+        guard let tls else { return }
+        switch tls.handshake() {
+        case .complete:
+            state = .up
+            setInterest()
+            owner?.linkIsUp()
+            // What came behind the handshake is with TLS already.
+            if state == .up { receive() }
+        case .incomplete(let interest): watch?.change(interest)
+        case .failed(let failure): end(.failed(failure))
+        }
+    }
+
+    // MARK: In
+
+    private func receive() {
+        // Some at a time: other connections have their turn too.
+        for _ in 0..<8 {
+            switch read() {
+            case .bytes(let count):
+                readNeedsWrite = false
+                owner?.linkReceived(UnsafeRawBufferPointer(rebasing: buffers.input[..<count]))
+                guard state == .up else { return }
+                let mayHoldMore = tls?.hasPending ?? (count == buffers.input.count)
+                if mayHoldMore, !isBlocked { continue }
+                flush()
+                return
+            case .incomplete(let interest):
+                readNeedsWrite = interest.contains(.write)
+                flush()
+                return
+            case .closed:
+                end(.closed)
+                return
+            case .failed(let failure):
+                end(.failed(failure))
+                return
+            }
+        }
+        flush()
+        comeBack()
+    }
+
+    private func read() -> TLSSession.Read {
+        if let tls { return tls.read(into: buffers.input) }
+        let count = recv(fd, buffers.input.baseAddress, buffers.input.count, 0)
+        if count > 0 { return .bytes(count) }
+        if count == 0 { return .closed }
+        if errno == EAGAIN || errno == EINTR { return .incomplete(.read) }
+        return .failed(TLSFailure("recv", [String(cString: strerror(errno))]))
+    }
+
+    /// What TLS holds already the socket will not tell of again.
+    private func comeBack() {
+        guard !again else { return }
+        again = true
+        loop.schedule(after: .zero) { [weak self] in
+            guard let self else { return }
+            again = false
+            if state == .up, !isBlocked { receive() }
+        }
+    }
+
+    // MARK: Out
+
+    /// Writes what the owner has, as far as the socket takes it.
+    func flush() {
+        // The owner may ask for it from within what a flush has called.
+        guard state == .up, !isFlushing else { return }
+        isFlushing = true
+        let finished = writeAll()
+        isFlushing = false
+        guard state == .up else { return }
+        if finished { finish() } else { setInterest() }
+    }
+
+    private func writeAll() -> Bool {
+        writeNeedsRead = false
+        if isBlocked {
+            guard writeLeftover() else { return false }
+            // Reading had been put off.
+            comeBack()
+        }
+        for _ in 0..<16 {
+            buffers.output.removeAll(keepingCapacity: buffers.output.capacity <= 131_072)
+            owner?.linkWants(&buffers.output, enough: Self.enough)
+            guard state == .up else { return false }
+            if buffers.output.isEmpty { return owner?.linkIsDrained() ?? true }
+            guard writeOutput() else { return false }
+        }
+        // More than a quarter of a megabyte at once: others first.
+        loop.schedule(after: .zero) { [weak self] in self?.flush() }
+        return false
+    }
+
+    private func writeLeftover() -> Bool {
+        while leftoverStart < leftover.count {
+            let written = leftover.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[leftoverStart...])) }
+            guard let written else { return false }
+            leftoverStart += written
+        }
+        leftover = []
+        leftoverStart = 0
+        return true
+    }
+
+    private func writeOutput() -> Bool {
+        var start = 0
+        while start < buffers.output.count {
+            let written = buffers.output.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+            guard let written else {
+                if state == .up {
+                    leftover = Array(buffers.output[start...])
+                    leftoverStart = 0
+                }
+                return false
+            }
+            start += written
+        }
+        return true
+    }
+
+    /// Nil if nothing more can be written now, or ever.
+    private func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
+        if let tls {
+            switch tls.write(bytes) {
+            case .bytes(let count):
+                sent += UInt64(count)
+                return count
+            case .incomplete(let interest):
+                writeNeedsRead = interest.contains(.read)
+                return nil
+            case .failed(let failure):
+                end(.failed(failure))
+                return nil
+            }
+        }
+        let count = send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        if count >= 0 {
+            sent += UInt64(count)
+            return count
+        }
+        if errno != EAGAIN && errno != EINTR { end(.failed(TLSFailure("send", [String(cString: strerror(errno))]))) }
+        return nil
+    }
+
+    private func setInterest() {
+        var interest: Interest = []
+        if !isBlocked || writeNeedsRead { interest.insert(.read) }
+        if isBlocked && !writeNeedsRead || readNeedsWrite { interest.insert(.write) }
+        watch?.change(interest)
+    }
+
+    // MARK: The end
+
+    /// Nothing more is to be sent. Lets the peer read it all before the descriptor goes.
+    private func finish() {
+        state = .lingering
+        tls?.shutdown()
+        Glibc.shutdown(fd, Int32(SHUT_WR))
+        watch?.change(.read)
+        linger = loop.schedule(after: .seconds(1)) { [weak self] in
+            self?.linger = nil
+            self?.end(.finished)
+        }
+    }
+
+    private func drain() {
+        for _ in 0..<8 {
+            let count = recv(fd, buffers.input.baseAddress, buffers.input.count, 0)
+            if count > 0 { continue }
+            if count < 0, errno == EAGAIN || errno == EINTR { return }
+            end(.finished)
+            return
+        }
+    }
+
+    func end(_ reason: LinkEnd) {
+        guard state != .ended else { return }
+        if state == .up { tls?.shutdown() }
+        state = .ended
+        watch?.cancel()
+        watch = nil
+        if let linger { loop.cancel(linger) }
+        linger = nil
+        close(fd)
+        leftover = []
+        owner?.linkEnded(reason)
+    }
+}

@@ -1,0 +1,374 @@
+import CNghttp2
+import EventLoop
+import HTTP
+import Log
+import TLS
+import World
+
+/// One client's connection: what nghttp2 tells becomes requests, and answers go back.
+final class ServerConnection: LinkOwner, TurnEnd {
+    private let loop: EventLoop
+    private let limits: ServerLimits
+    private let handler: any Handler
+    private let log: Log
+    private let remote: String
+    private let link: Link
+    private let scratch: SessionScratch
+    private unowned let server: HTTP2Server
+
+    private var session: Session?
+    private var certificate: ClientCertificate?
+    private var scanner = FrameScanner(skipping: FrameScanner.preface)
+    private var budget: AbuseBudget
+    private var clock: ConnectionClock
+    private var timer: (id: TimerID, due: Instant)?
+    private var streams: [Int32: ServerStream] = [:]
+    /// Streams whose request has not come to its end.
+    private var incomplete: Set<Int32> = []
+    private var pendingBodyBytes = 0
+    private var inFlight = 0
+    /// Answers that are not all with the peer yet.
+    private var unsent = 0
+    private var flushAtTurnEnd = false
+    private var drainPing: UInt64?
+    private var isDraining = false
+    private var isTerminated = false
+
+    init(server: HTTP2Server, fd: Int32, tls: TLSSession?, remote: String) {
+        self.server = server
+        loop = server.loop
+        limits = server.limits
+        handler = server.handler
+        log = server.log
+        self.remote = remote
+        link = Link(loop: loop, fd: fd, tls: tls, buffers: server.buffers)
+        scratch = server.buffers.session
+        let now = loop.time.instant()
+        budget = AbuseBudget(capacity: limits.abuseCapacity, perSecond: limits.abusePerSecond, now: now)
+        clock = ConnectionClock(limits: limits, now: now)
+    }
+
+    func start() {
+        do throws(SystemFailure) { try link.start(owner: self) } catch {
+            log.warning("connection.refused", [.error: error.description])
+            link.end(.finished)
+            return
+        }
+        check()
+    }
+
+    // MARK: The link
+
+    func linkIsUp() {
+        let session = Session(
+            role: .server, headerBytes: limits.headerBytes, headerCount: limits.headerCount, scratch: scratch)
+        self.session = session
+        certificate = link.peer.map { peer in
+            ClientCertificate(
+                authority: peer.authority == .websites ? .websites : .phones, uris: peer.uris,
+                keyThumbprint: peer.keyThumbprint)
+        }
+        session.submitSettings(
+            [
+                (NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.streams),
+                (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.streamWindow),
+                (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, UInt32(limits.headerBytes)),
+                (NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1),
+            ], connectionWindow: limits.connectionWindow)
+        clock.handshakeEnded(loop.time.instant())
+        link.flush()
+        check()
+        if isDraining { beginDrain() }
+    }
+
+    func linkReceived(_ bytes: UnsafeRawBufferPointer) {
+        guard let session, !isTerminated else { return }
+        var cost = 0
+        scanner.scan(bytes) { cost += $0.cost }
+        let now = loop.time.instant()
+        clock.active(now)
+        if cost > 0, !budget.charge(cost, now: now) {
+            calm()
+            return
+        }
+        guard session.receive(bytes) else {
+            log.debug("connection.malformed", [.remote: remote])
+            link.end(.finished)
+            return
+        }
+        handleEvents(now)
+    }
+
+    func linkWants(_ output: inout [UInt8], enough: Int) {
+        guard let session else { return }
+        guard session.send(into: &output, enough: enough) else {
+            output.removeAll()
+            link.end(.finished)
+            return
+        }
+        // What has been sent may end streams, and that may ask for more to be sent: the link asks until there is none.
+        handleEvents(loop.time.instant())
+    }
+
+    func linkIsDrained() -> Bool {
+        guard let session else { return false }
+        notePending()
+        return session.isFinished
+    }
+
+    func linkEnded(_ end: LinkEnd) {
+        if case .failed(let failure) = end {
+            log.debug("connection.failed", [.remote: remote, .error: failure.description])
+        }
+        if let timer { loop.cancel(timer.id) }
+        timer = nil
+        let streams = streams
+        self.streams = [:]
+        incomplete = []
+        for stream in streams.values { stream.exchange?.cancel() }
+        // nghttp2 goes before what its streams point to.
+        session = nil
+        withExtendedLifetime(streams) {}
+        server.ended(self)
+    }
+
+    func turnEnded() {
+        flushAtTurnEnd = false
+        link.flush()
+        notePending()
+    }
+
+    private func flushSoon() {
+        guard !flushAtTurnEnd else { return }
+        flushAtTurnEnd = true
+        loop.atTurnEnd(self)
+    }
+
+    // MARK: Events
+
+    private func handleEvents(_ now: Instant) {
+        var index = 0
+        while index < scratch.events.count, session != nil {
+            handle(scratch.events[index], now)
+            index += 1
+        }
+        scratch.clear()
+    }
+
+    private func handle(_ event: SessionEvent, _ now: Instant) {
+        switch event {
+        case .headers(let id, let block): headers(id, block, now)
+        case .data(let id, let range): data(id, range)
+        case .ended(let id): ended(id)
+        case .closed(let id, _): closed(id)
+        case .sentData: budget.earn()
+        case .sentEnd(let id):
+            budget.earn()
+            sentEnd(id)
+        case .sentReset:
+            if !budget.charge(AbuseBudget.reset, now: now) { calm() }
+        case .settingsAcknowledged: clock.settingsAcknowledged()
+        case .pingAcknowledged(let payload):
+            if payload == drainPing { finalGoAway() }
+        case .settings, .goAway: break
+        }
+    }
+
+    private func headers(_ id: Int32, _ block: HeaderBlock, _ now: Instant) {
+        // Trailers: allowed, and of no use to us.
+        guard streams[id] == nil else { return }
+        let stream = ServerStream(id: id, head: block, began: now)
+        streams[id] = stream
+        incomplete.insert(id)
+        if incomplete.count == 1 { check(by: now + limits.request) }
+        if block.isTooLarge {
+            discard(stream)
+            answer(stream, Response(status: 431))
+        } else if block.path == nil {
+            // CONNECT: there is nothing behind us to connect to.
+            discard(stream)
+            answer(stream, Response(status: 405))
+        } else if let length = block.contentLength, length > limits.bodyBytes {
+            discard(stream)
+            answer(stream, handler.tooLarge())
+        }
+    }
+
+    private func data(_ id: Int32, _ range: Range<Int>) {
+        guard let session, let stream = streams[id], !stream.isDiscarded else { return }
+        guard stream.body.count + range.count <= limits.bodyBytes else {
+            discard(stream)
+            answer(stream, handler.tooLarge())
+            return
+        }
+        guard pendingBodyBytes + range.count <= limits.pendingBodyBytes else {
+            discard(stream)
+            session.submitReset(id, NGHTTP2_REFUSED_STREAM)
+            return
+        }
+        pendingBodyBytes += range.count
+        stream.body.append(contentsOf: scratch.inbound[range])
+    }
+
+    private func ended(_ id: Int32) {
+        guard let session, let stream = streams[id] else { return }
+        incomplete.remove(id)
+        stream.isWhole = true
+        pendingBodyBytes -= stream.body.count
+        guard !stream.isDiscarded else { return }
+        guard inFlight < limits.inFlight else {
+            session.submitReset(id, NGHTTP2_REFUSED_STREAM)
+            return
+        }
+        let request = stream.request(certificate: certificate, remote: remote)
+        stream.body = []
+        switch handler.handle(request) {
+        case .now(let response): answer(stream, response)
+        case .later(let deadline, let late, let work): begin(stream, deadline, late, work)
+        }
+    }
+
+    private func begin(
+        _ stream: ServerStream, _ deadline: Duration, _ late: Response, _ work: @escaping @Sendable () async -> Outcome
+    ) {
+        inFlight += 1
+        let exchange = Exchange(
+            loop: loop, deadline: deadline, late: late,
+            answer: { [weak self, weak stream] response in
+                guard let self, let stream, streams[stream.id] === stream else { return }
+                answer(stream, response)
+                flushSoon()
+            },
+            ended: { [weak self] in
+                guard let self else { return }
+                inFlight -= 1
+            })
+        stream.exchange = exchange
+        exchange.start(work)
+    }
+
+    private func discard(_ stream: ServerStream) {
+        stream.isDiscarded = true
+        if !stream.isWhole { pendingBodyBytes -= stream.body.count }
+        stream.body = []
+    }
+
+    private func answer(_ stream: ServerStream, _ response: Response) {
+        guard let session, !stream.isAnswered else { return }
+        stream.isAnswered = true
+        unsent += 1
+        if !response.body.isEmpty { stream.source = BodySource(response.body) }
+        session.submitResponse(stream.id, response, date: server.date(), source: stream.source)
+    }
+
+    private func sentEnd(_ id: Int32) {
+        guard let session, let stream = streams[id] else { return }
+        stream.isSent = true
+        unsent -= 1
+        // The answer stands; what the client is still sending would be read for nothing.
+        if !stream.isWhole { session.submitReset(id, NGHTTP2_NO_ERROR) }
+    }
+
+    private func closed(_ id: Int32) {
+        guard let stream = streams.removeValue(forKey: id) else { return }
+        if stream.isAnswered, !stream.isSent { unsent -= 1 }
+        if incomplete.remove(id) != nil { pendingBodyBytes -= stream.body.count }
+        stream.exchange?.cancel()
+    }
+
+    // MARK: Time
+
+    private func notePending() {
+        let pending = link.isBlocked || unsent > 0
+        if clock.pending(sent: pending ? link.sent : nil, now: loop.time.instant()) {
+            check(by: loop.time.instant() + limits.write)
+        }
+    }
+
+    /// Makes sure that `check` runs by then.
+    private func check(by moment: Instant) {
+        guard link.isOpen, let timer, timer.due > moment else { return }
+        loop.cancel(timer.id)
+        schedule(moment)
+    }
+
+    private func schedule(_ moment: Instant) {
+        let id = loop.schedule(after: moment - loop.time.instant()) { [weak self] in
+            self?.timer = nil
+            self?.check()
+        }
+        timer = (id, moment)
+    }
+
+    private func check() {
+        guard link.isOpen else { return }
+        let now = loop.time.instant()
+        let oldest = incomplete.compactMap { streams[$0]?.began }.min()
+        switch clock.verdict(now, sent: link.sent, oldestRequest: oldest, isIdle: streams.isEmpty) {
+        case .fine(let next):
+            if let timer { loop.cancel(timer.id) }
+            schedule(next)
+        case .overdue(let what): end(what)
+        }
+    }
+
+    private func end(_ what: ConnectionClock.Overdue) {
+        log.debug("connection.overdue", [.remote: remote, .reason: "\(what)"])
+        switch what {
+        case .handshake, .write: link.end(.finished)
+        case .settings: terminate(NGHTTP2_SETTINGS_TIMEOUT)
+        case .request: terminate(NGHTTP2_ENHANCE_YOUR_CALM)
+        case .idle: terminate(NGHTTP2_NO_ERROR)
+        }
+    }
+
+    // MARK: The end
+
+    /// The peer costs more than its requests are worth.
+    private func calm() {
+        guard !isTerminated else { return }
+        log.notice("connection.abuse", [.remote: remote])
+        terminate(NGHTTP2_ENHANCE_YOUR_CALM)
+    }
+
+    private func terminate(_ code: nghttp2_error_code) {
+        guard let session, !isTerminated else { return }
+        isTerminated = true
+        session.terminate(code)
+        flushSoon()
+        // A peer that does not take the GOAWAY is not waited for.
+        if let timer { loop.cancel(timer.id) }
+        let moment = loop.time.instant() + .seconds(2)
+        let id = loop.schedule(after: .seconds(2)) { [weak self] in
+            self?.timer = nil
+            self?.link.end(.finished)
+        }
+        timer = (id, moment)
+    }
+
+    /// Says that nothing new is taken, gives the client a round trip in which to hear it, and lets its streams end.
+    func drain() {
+        guard !isDraining else { return }
+        isDraining = true
+        if session != nil { beginDrain() } else { link.end(.finished) }
+    }
+
+    private func beginDrain() {
+        guard let session else { return }
+        session.submitShutdownNotice()
+        let payload: UInt64 = 0x7477_6f65_6661_7921
+        drainPing = payload
+        session.submitPing(payload)
+        flushSoon()
+        loop.schedule(after: .seconds(5)) { [weak self] in self?.finalGoAway() }
+    }
+
+    private func finalGoAway() {
+        guard let session, drainPing != nil else { return }
+        drainPing = nil
+        session.submitGoAway(NGHTTP2_NO_ERROR)
+        flushSoon()
+    }
+
+    func abort() { link.end(.finished) }
+}

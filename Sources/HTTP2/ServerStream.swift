@@ -1,0 +1,31 @@
+import HTTP
+import World
+
+/// One request and its answer.
+final class ServerStream {
+    let id: Int32
+    let head: HeaderBlock
+    let began: Instant
+    var body: [UInt8] = []
+    /// The request has come to its end.
+    var isWhole = false
+    /// The rest of the request is not wanted: it has been answered already.
+    var isDiscarded = false
+    var isAnswered = false
+    var isSent = false
+    /// Kept here because nghttp2 only has a pointer to it.
+    var source: BodySource?
+    var exchange: Exchange?
+
+    init(id: Int32, head: HeaderBlock, began: Instant) {
+        self.id = id
+        self.head = head
+        self.began = began
+    }
+
+    func request(certificate: ClientCertificate?, remote: String) -> Request {
+        Request(
+            method: head.method ?? "", path: head.path ?? "", query: head.query, fields: head.fields, body: body,
+            certificate: certificate, remote: remote)
+    }
+}

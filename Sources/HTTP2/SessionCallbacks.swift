@@ -1,0 +1,182 @@
+import CNghttp2
+import HTTP
+
+// Global functions: nghttp2 calls them on whichever loop the session lives on. None of them calls nghttp2.
+
+private func recover(_ pointer: UnsafeMutableRawPointer?) -> Session? {
+    guard let pointer else { return nil }
+    return Unmanaged<Session>.fromOpaque(pointer).takeUnretainedValue()
+}
+
+private let failure = NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
+
+nonisolated func noteBeginHeaders(
+    _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ user: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let owner = recover(user) else { return failure }
+    owner.block = HeaderBlock()
+    return 0
+}
+
+nonisolated func noteHeader(
+    _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ name: UnsafePointer<UInt8>?,
+    _ nameLength: Int, _ value: UnsafePointer<UInt8>?, _ valueLength: Int, _ flags: UInt8,
+    _ user: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let owner = recover(user), let name, let value else { return failure }
+    owner.block?.add(
+        UnsafeBufferPointer(start: name, count: nameLength), UnsafeBufferPointer(start: value, count: valueLength),
+        maxBytes: owner.headerBytes, maxCount: owner.headerCount)
+    return 0
+}
+
+nonisolated func noteFrame(
+    _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ user: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let owner = recover(user), let frame else { return failure }
+    let head = frame.pointee.hd
+    let isFlagged = head.flags & 1 != 0  // END_STREAM and ACK are the same bit.
+    switch UInt32(head.type) {
+    case NGHTTP2_HEADERS.rawValue:
+        guard let block = owner.block else { return failure }
+        owner.block = nil
+        owner.note(.headers(stream: head.stream_id, block))
+        if isFlagged { owner.note(.ended(stream: head.stream_id)) }
+    case NGHTTP2_DATA.rawValue:
+        if isFlagged { owner.note(.ended(stream: head.stream_id)) }
+    case NGHTTP2_SETTINGS.rawValue:
+        owner.note(isFlagged ? .settingsAcknowledged : .settings)
+    case NGHTTP2_PING.rawValue where isFlagged:
+        let payload = withUnsafeBytes(of: frame.pointee.ping.opaque_data) { $0.loadUnaligned(as: UInt64.self) }
+        owner.note(.pingAcknowledged(payload))
+    case NGHTTP2_GOAWAY.rawValue:
+        let goAway = frame.pointee.goaway
+        let debug = UnsafeBufferPointer(start: goAway.opaque_data, count: min(goAway.opaque_data_len, 512))
+        owner.note(.goAway(lastStream: goAway.last_stream_id, code: goAway.error_code, debug: Array(debug)))
+    default: break
+    }
+    return 0
+}
+
+nonisolated func noteData(
+    _ session: OpaquePointer?, _ flags: UInt8, _ stream: Int32, _ bytes: UnsafePointer<UInt8>?, _ count: Int,
+    _ user: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let owner = recover(user) else { return failure }
+    if count > 0 { owner.noteData(stream, UnsafeBufferPointer(start: bytes, count: count)) }
+    return 0
+}
+
+nonisolated func noteClosed(
+    _ session: OpaquePointer?, _ stream: Int32, _ code: UInt32, _ user: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let owner = recover(user) else { return failure }
+    owner.note(.closed(stream: stream, code: code))
+    return 0
+}
+
+nonisolated func noteSent(
+    _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ user: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let owner = recover(user), let frame else { return failure }
+    let head = frame.pointee.hd
+    switch UInt32(head.type) {
+    case NGHTTP2_DATA.rawValue:
+        owner.note(head.flags & 1 != 0 ? .sentEnd(stream: head.stream_id) : .sentData(stream: head.stream_id))
+    case NGHTTP2_HEADERS.rawValue where head.flags & 1 != 0:
+        owner.note(.sentEnd(stream: head.stream_id))
+    case NGHTTP2_RST_STREAM.rawValue: owner.note(.sentReset(stream: head.stream_id))
+    default: break
+    }
+    return 0
+}
+
+/// Not a callback that tells, but one that gives: the next bytes of a body.
+nonisolated func readBody(
+    _ session: OpaquePointer?, _ stream: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ room: Int,
+    _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,
+    _ user: UnsafeMutableRawPointer?
+) -> Int {
+    guard let pointer = source?.pointee.ptr, let buffer, let flags else { return Int(failure) }
+    let body = Unmanaged<BodySource>.fromOpaque(pointer).takeUnretainedValue()
+    let count = min(room, body.bytes.count - body.offset)
+    body.bytes.withUnsafeBufferPointer { bytes in
+        if count > 0, let start = bytes.baseAddress { buffer.update(from: start + body.offset, count: count) }
+    }
+    body.offset += count
+    if body.isSent { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+    return count
+}
+
+/// What every session is made with.
+enum SessionSetup {
+    // Guard: all three are made once, and from then on nghttp2 only copies from them.
+    nonisolated(unsafe) static let callbacks: OpaquePointer? = {
+        var callbacks: OpaquePointer?
+        nghttp2_session_callbacks_new(&callbacks)
+        nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, noteBeginHeaders)
+        nghttp2_session_callbacks_set_on_header_callback(callbacks, noteHeader)
+        nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, noteFrame)
+        nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, noteData)
+        nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, noteClosed)
+        nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, noteSent)
+        return callbacks
+    }()
+
+    // Guard: as above.
+    nonisolated(unsafe) static let server = options()
+
+    // Guard: as above.
+    nonisolated(unsafe) static let client: OpaquePointer? = {
+        let option = options()
+        // nghttp2 assumes 100 before the peer has said anything. APNs allows one.
+        nghttp2_option_set_peer_max_concurrent_streams(option, 1)
+        return option
+    }()
+
+    private static func options() -> OpaquePointer? {
+        var option: OpaquePointer?
+        nghttp2_option_new(&option)
+        nghttp2_option_set_max_settings(option, 32)
+        nghttp2_option_set_max_continuations(option, 8)
+        nghttp2_option_set_max_outbound_ack(option, 128)
+        nghttp2_option_set_no_closed_streams(option, 1)
+        return option
+    }
+}
+
+extension HeaderBlock {
+    func add(
+        _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, maxBytes: Int, maxCount: Int
+    ) {
+        // RFC 9113 §6.5.2: 32 for each field. What is over the limit is not kept: one byte of HPACK can mean 4 KiB.
+        size += name.count + value.count + 32
+        count += 1
+        guard size <= maxBytes, count <= maxCount else {
+            isTooLarge = true
+            return
+        }
+        guard name.first == UInt8(ascii: ":") else {
+            let name = String(decoding: name, as: UTF8.self)
+            let value = String(decoding: value, as: UTF8.self)
+            if name == "content-length" { contentLength = Int(value) }
+            fields.add(name, value)
+            return
+        }
+        // nghttp2 lets only the known ones through, each once; their second letter and their length tell them apart.
+        switch (name.count, name[1]) {
+        case (7, UInt8(ascii: "m")): method = String(decoding: value, as: UTF8.self)
+        case (5, UInt8(ascii: "p")):
+            guard let mark = value.firstIndex(of: UInt8(ascii: "?")) else {
+                path = String(decoding: value, as: UTF8.self)
+                return
+            }
+            path = String(decoding: value[..<mark], as: UTF8.self)
+            query = String(decoding: value[(mark + 1)...], as: UTF8.self)
+        case (10, UInt8(ascii: "a")): authority = String(decoding: value, as: UTF8.self)
+        case (7, UInt8(ascii: "s")) where name[2] == UInt8(ascii: "t"):
+            status = Int(String(decoding: value, as: UTF8.self))
+        default: break
+        }
+    }
+}

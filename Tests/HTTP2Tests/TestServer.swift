@@ -1,0 +1,150 @@
+import Bytes
+import EventLoop
+import HTTP
+import Log
+import Synchronization
+import TLS
+import World
+
+@testable import Crypto
+@testable import HTTP2
+
+/// Answers as the test says.
+struct TestHandler: Handler {
+    let body: @Sendable (Request) -> Reply
+
+    init(_ body: @escaping @Sendable (Request) -> Reply) { self.body = body }
+    func handle(_ request: Request) -> Reply { body(request) }
+    func tooLarge() -> Response { Response(status: 413, body: Array("too large".utf8)) }
+}
+
+/// A value that several closures hold.
+final class Shared<Value: Sendable>: Sendable {
+    private let value: Mutex<Value>
+
+    init(_ value: Value) { self.value = Mutex(value) }
+
+    @discardableResult
+    func withLock<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
+        value.withLock { value in
+            var copy = value
+            defer { value = copy }
+            return body(&copy)
+        }
+    }
+
+    var current: Value { withLock { $0 } }
+}
+
+/// Certificates made in the process.
+struct TestCertificates: Sendable {
+    let now = SystemTime().now()
+    let websites: CertificateAuthority
+    let phones: CertificateAuthority
+    let server: IssuedCertificate
+
+    init() throws {
+        websites = try CertificateAuthority.create(commonName: "websites", days: 10, at: now)
+        phones = try CertificateAuthority.create(commonName: "phones", days: 10, at: now)
+        server = try websites.issueServer(names: ["localhost", "127.0.0.1"], days: 10, at: now)
+    }
+
+    func serverContext(crl: [UInt8]? = nil) throws -> TLSServerContext {
+        try TLSServerContext(
+            certificateChainPEM: server.certificatePEM(), privateKeyPEM: server.keyPEM(),
+            websitesCA: websites.certificatePEM(), phonesCA: phones.certificatePEM(), crl: crl)
+    }
+
+    func clientContext(_ certificate: IssuedCertificate? = nil) throws -> TLSClientContext {
+        try TLSClientContext(
+            roots: .pem(websites.certificatePEM()), certificateChainPEM: certificate?.certificatePEM(),
+            privateKeyPEM: certificate?.keyPEM())
+    }
+
+    func client(
+        of authority: CertificateAuthority? = nil, uri: String = "twoefay:website:shop",
+        usages: [CertificateRequest.Usage] = [.clientAuth], from: Duration = .seconds(-60), to: Duration = .seconds(600)
+    ) throws -> IssuedCertificate {
+        let key = try P256PrivateKey.generate(SystemRandomness())
+        let request = CertificateRequest(
+            key: key.publicKey, commonName: "client", names: [.uri(uri)], usages: usages, notBefore: now + from,
+            notAfter: now + to)
+        return IssuedCertificate(certificate: try (authority ?? websites).issue(request), key: key)
+    }
+}
+
+/// A server on a loop of its own, for the length of a test.
+struct TestServer: Sendable {
+    let loop: EventLoop
+    let server: LoopBound<HTTP2Server>
+    let certificates: TestCertificates
+    let port: UInt16
+    let log: MemorySink
+
+    static func with<Value>(
+        limits: ServerLimits = ServerLimits(), tls: Bool = true, crl: [UInt8]? = nil,
+        certificates: TestCertificates? = nil, handler: @escaping @Sendable (Request) -> Reply,
+        _ body: (TestServer) async throws -> Value
+    ) async throws -> Value {
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        defer { group.stopAndJoin() }
+        let loop = group.loops[0]
+        let certificates = try certificates ?? TestCertificates()
+        let context = tls ? try certificates.serverContext(crl: crl) : nil
+        let sink = MemorySink()
+        let log = Log(minimum: .debug, sink: sink)
+        let started = await loop.perform { () -> Result<LoopBound<HTTP2Server>, any Error> in
+            Result {
+                guard let address = SocketAddress(host: "127.0.0.1", port: 0) else { throw SystemFailure("address", 0) }
+                let server = try HTTP2Server(
+                    loop: loop, address: address, tls: context, handler: TestHandler(handler), limits: limits, log: log)
+                try server.start()
+                return LoopBound(server, on: loop)
+            }
+        }
+        let server = try started.get()
+        let port = await loop.perform { server.value.port }
+        let test = TestServer(loop: loop, server: server, certificates: certificates, port: port, log: sink)
+        return try await body(test)
+    }
+
+    /// A client of ours that is connected, on the server's own loop.
+    func client(
+        _ certificate: IssuedCertificate? = nil, tls: Bool = true, options: ClientOptions = ClientOptions()
+    ) async throws -> TestClient {
+        let context = tls ? try certificates.clientContext(certificate) : nil
+        let (loop, port) = (loop, port)
+        let client = await loop.perform {
+            LoopBound(
+                HTTP2Client(
+                    loop: loop, host: "127.0.0.1", port: port, tls: context, options: options,
+                    log: Log(sink: MemorySink())),
+                on: loop)
+        }
+        let failure = await loop.perform { () -> ConnectionFailure? in
+            do throws(ConnectionFailure) {
+                try await client.value.connect()
+                return nil
+            } catch { return error }
+        }
+        if let failure { throw failure }
+        return TestClient(loop: loop, client: client)
+    }
+}
+
+struct TestClient: Sendable {
+    let loop: EventLoop
+    let client: LoopBound<HTTP2Client>
+
+    func send(
+        _ method: String = "GET", _ path: String, fields: Fields = Fields(), body: [UInt8] = [],
+        deadline: Duration = .seconds(20)
+    ) async -> Result<Response, RequestFailure> {
+        let request = ClientRequest(method: method, path: path, authority: "localhost", fields: fields, body: body)
+        return await loop.perform { await client.value.send(request, deadline: deadline) }
+    }
+
+    func perform<Value: Sendable>(_ body: @escaping @Sendable (HTTP2Client) -> Value) async -> Value {
+        await loop.perform { body(client.value) }
+    }
+}
