@@ -1,6 +1,8 @@
 /// The texts that bytes have: lower-case hexadecimal and base64url without padding (RFC 4648 §5).
 public enum Hex {
     public static func encode(_ bytes: some Collection<UInt8>) -> String {
+        // An array first, here and below: what is generic is not specialised for other modules, and costs a call a byte.
+        let bytes = Array(bytes)
         let digits = Array("0123456789abcdef".utf8)
         return String(unsafeUninitializedCapacity: bytes.count * 2) { buffer in
             var at = 0
@@ -38,6 +40,7 @@ public enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
     public static func encode(_ bytes: some Collection<UInt8>) -> String {
+        let bytes = Array(bytes)
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count * 4 + 2) / 3)
         var held: UInt32 = 0
@@ -56,11 +59,12 @@ public enum Base64URL {
 
     /// Nil for padding, a foreign character, an impossible length, or bits left over: one text per value.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        let text = Array(text.utf8)
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.utf8.count * 3 / 4)
+        bytes.reserveCapacity(text.count * 3 / 4)
         var held: UInt32 = 0
         var bits = 0
-        for character in text.utf8 {
+        for character in text {
             let value: UInt32
             switch character {
             case 0x41...0x5a: value = UInt32(character - 0x41)

@@ -14,6 +14,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -36,6 +37,11 @@ static inline int clinux_write_stderr(const void *bytes, size_t count) {
 /// The name that `top` and a debugger show for the calling thread; the kernel keeps 15 characters of it.
 static inline void clinux_name_thread(const char *name) {
     prctl(PR_SET_NAME, (unsigned long)name, 0, 0, 0);
+}
+
+/// `environ` is a mutable global to Swift; this is not.
+static inline char **clinux_environment(void) {
+    return environ;
 }
 
 /// Under _GNU_SOURCE the address is a transparent union, which Swift cannot make.

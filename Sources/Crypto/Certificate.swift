@@ -27,16 +27,26 @@ public struct Certificate: Sendable, Hashable {
         }
         let certificate = try Owned(parsed, else: what) { X509_free($0) }
         guard used == der.count else { throw CryptoFailure("\(what): something follows it") }
-        let names = Self.alternativeNames(certificate.pointer)
+        try self.init(reading: certificate.pointer, der: der)
+    }
+
+    /// From an `X509 *` that stays its owner's: what TLS has parsed need not be parsed again, which takes longer than all else.
+    package init(reading x509: OpaquePointer) throws(CryptoFailure) {
+        try self.init(reading: x509, der: try Self.encoded("reading a certificate") { i2d_X509(x509, $0) })
+    }
+
+    private init(reading x509: OpaquePointer, der: [UInt8]) throws(CryptoFailure) {
+        let what = "reading a certificate"
+        let names = Self.alternativeNames(x509)
         self.der = der
         uris = names.filter { $0.type == GEN_URI }.map(\.text)
         dnsNames = names.filter { $0.type == GEN_DNS }.map(\.text)
-        notBefore = try Self.timestamp(X509_get0_notBefore(certificate.pointer))
-        notAfter = try Self.timestamp(X509_get0_notAfter(certificate.pointer))
-        serial = Hex.encode(Self.bytes(of: X509_get0_serialNumber(certificate.pointer)))
-        spki = try Self.encoded(what) { i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate.pointer), $0) }
-        subject = try Self.encoded(what) { i2d_X509_NAME(X509_get_subject_name(certificate.pointer), $0) }
-        subjectKeyID = Self.bytes(of: X509_get0_subject_key_id(certificate.pointer))
+        notBefore = try Self.timestamp(X509_get0_notBefore(x509))
+        notAfter = try Self.timestamp(X509_get0_notAfter(x509))
+        serial = Hex.encode(Self.bytes(of: X509_get0_serialNumber(x509)))
+        spki = try Self.encoded(what) { i2d_X509_PUBKEY(X509_get_X509_PUBKEY(x509), $0) }
+        subject = try Self.encoded(what) { i2d_X509_NAME(X509_get_subject_name(x509), $0) }
+        subjectKeyID = Self.bytes(of: X509_get0_subject_key_id(x509))
         spkiThumbprint = SHA256.hash(spki)
         // Extensions that do not parse leave their reasons behind.
         ERR_clear_error()

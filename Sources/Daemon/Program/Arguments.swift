@@ -1,3 +1,5 @@
+import Bytes
+
 /// A program's command line: its commands, and the options that all of them share.
 public struct CommandLineReader: Sendable {
     public enum Reading: Sendable {

@@ -46,6 +46,8 @@ public struct Askable: Sendable, Equatable {
 
 public struct LoginRequest: Sendable {
     public var subject: Subject
+    /// Given beside a token, it must be the name of the user that the token names.
+    public var username: String?
     public var request: String?
     public var number: String?
     public var ip: String?
@@ -57,10 +59,12 @@ public struct LoginRequest: Sendable {
     public var expiresIn: Int?
 
     public init(
-        subject: Subject, request: String? = nil, number: String? = nil, ip: String? = nil, userAgent: String? = nil,
+        subject: Subject, username: String? = nil, request: String? = nil, number: String? = nil, ip: String? = nil,
+        userAgent: String? = nil,
         service: String? = nil, action: String? = nil, details: [Context.Detail] = [], expiresIn: Int? = nil
     ) {
         self.subject = subject
+        self.username = username
         self.request = request
         self.number = number
         self.ip = ip
@@ -113,6 +117,10 @@ extension Relay {
             try await store.subject(request.subject, of: website.id)
         }
         guard let subject else { throw .notFound }
+        // By bytes, as the store compares: Swift takes different spellings of a character for the same.
+        if let name = request.username, !name.utf8.elementsEqual(subject.username.utf8) {
+            throw .invalid([FieldFault("username", .mismatch, "is not the name of the user that token names")])
+        }
         let plan = try plan(request, about: subject, by: website, as: operation)
         let expiresAt = try await ask("login") { () async throws(StoreFailure) in
             try await store.ask(plan.challenge, as: operation)

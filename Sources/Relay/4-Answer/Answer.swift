@@ -117,8 +117,11 @@ extension Relay {
     public func answer(
         token: UserID, _ decision: Decision, by website: Website, as operation: Operation
     ) async throws(Refusal) -> ChallengeLife.Result {
-        let row = try await newest(token, of: website)
-        guard let row, try policy(of: row).answers == .website else { throw .notFound }
+        // Nothing was asked: there is nothing to answer.
+        guard let row = try await newest(token, of: website) else { throw .notFound }
+        guard try policy(of: row).answers == .website else {
+            throw .forbidden("this challenge's policy does not take the website's word for an answer")
+        }
         return try await decide(
             row, decision, numberMatches: true, proof: .website, device: nil, as: operation)
     }
@@ -161,22 +164,34 @@ extension Relay {
     }
 
     /// A code that the user typed. No factor of this relay sends codes, so every code is a wrong one and counts.
+    /// Where the website answers for its users, their token names the challenge.
     public func backup(
-        _ challenge: ChallengeID, by website: Website, as operation: Operation
-    ) async throws(Refusal) -> ChallengeRow {
-        let row = try await ask("backup") { () async throws(StoreFailure) in
-            try await store.challenge(challenge, of: website.id)
-        }
-        guard let row else { throw .notFound }
+        _ challenge: ChallengeID?, of token: UserID?, by website: Website, as operation: Operation
+    ) async throws(Refusal) -> Told {
+        guard let row = try await row(challenge, of: token, website) else { throw .notFound }
+        try agree(row, token)
         let now = time.now()
         let seen = row.life.seen(at: now)
         guard !seen.state.isEnd else { throw .alreadyDecided(result: seen.result.rawValue) }
         let limit = try policy(of: row).guesses
         let counted = try await ask("backup") { () async throws(StoreFailure) in
-            try await store.countGuess(challenge, limit: limit, at: now, as: operation)
+            try await store.countGuess(row.id, limit: limit, at: now, as: operation)
         }
         guard counted else { throw .limited(retryAfter: row.life.expiresAt - now) }
-        return row
+        guard let told = told(row) else { throw .notFound }
+        return told
+    }
+
+    private func row(
+        _ challenge: ChallengeID?, of token: UserID?, _ website: Website
+    ) async throws(Refusal) -> ChallengeRow? {
+        guard let challenge else {
+            guard website.policy.answers == .website, let token else { throw Self.challengeMissing }
+            return try await newest(token, of: website)
+        }
+        return try await ask("backup") { () async throws(StoreFailure) in
+            try await store.challenge(challenge, of: website.id)
+        }
     }
 
     /// Writes an end down and wakes who waits for it. False when somebody else was first.

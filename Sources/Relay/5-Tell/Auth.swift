@@ -8,6 +8,7 @@ import World
 /// What the website is told. Where it also waits, the ticket was taken before the row was read.
 public struct Told: Sendable, Equatable {
     public let challenge: ChallengeID
+    public let user: UserID
     public let result: ChallengeLife.Result
     public let reason: Reason?
     public let factor: Factor?
@@ -23,21 +24,32 @@ extension Relay {
     /// How long an end can be read.
     public static let resultLifetime = Duration.seconds(24 * 3600)
 
-    public func tell(_ challenge: ChallengeID, to website: Website) async throws(Refusal) -> Told {
+    /// Of a token given beside the challenge, it must be the user's whom the challenge asks.
+    public func tell(
+        _ challenge: ChallengeID, of token: UserID? = nil, to website: Website
+    ) async throws(Refusal) -> Told {
         let row = try await ask("auth") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
         }
         guard let row, let told = told(row) else { throw .notFound }
+        try agree(row, token)
         return told
     }
 
     /// The original's form: by token. Nil when there is nothing to tell.
     public func tell(token: UserID, to website: Website) async throws(Refusal) -> Told? {
-        guard website.policy.answers == .website else {
-            throw .invalid([FieldFault("challenge", .missing, "must be given: which challenge to tell about")])
-        }
+        guard website.policy.answers == .website else { throw Self.challengeMissing }
         guard let row = try await newest(token, of: website) else { return nil }
         return told(row)
+    }
+
+    /// A token names a challenge only for websites that answer for their users.
+    static let challengeMissing = Refusal.invalid([FieldFault("challenge", .missing, "must be given")])
+
+    func agree(_ row: ChallengeRow, _ token: UserID?) throws(Refusal) {
+        guard token == nil || token == row.user else {
+            throw .invalid([FieldFault("token", .mismatch, "is not the user whom challenge asks")])
+        }
     }
 
     /// How long a request may be held for this challenge: not beyond its end.
@@ -45,14 +57,14 @@ extension Relay {
         min(wanted, max(.zero, told.expiresAt - time.now()))
     }
 
-    private func told(_ row: ChallengeRow) -> Told? {
+    func told(_ row: ChallengeRow) -> Told? {
         let now = time.now()
         let life = row.life.seen(at: now)
         let endedAt = row.decidedAt ?? (life.state.isEnd ? row.life.expiresAt : now)
         guard now < endedAt + Self.resultLifetime else { return nil }
         let succeeded = life.result == .success
         return Told(
-            challenge: row.id, result: life.result, reason: life.reason, factor: row.factor,
+            challenge: row.id, user: row.user, result: life.result, reason: life.reason, factor: row.factor,
             assurance: succeeded ? row.factor.map { Assurance(factor: $0, numberAsked: row.number != nil) } : nil,
             proof: row.proof, device: row.device, steps: row.steps, context: row.context,
             expiresAt: row.life.expiresAt)

@@ -9,7 +9,7 @@ struct Migration: Sendable {
     let file: String
 
     /// All there are, oldest first, numbered from 1 without a gap.
-    static let all: [Migration] = []
+    static let all = [Migration(version: 1, file: SchemaText.sql)]
 }
 
 extension [Migration] {

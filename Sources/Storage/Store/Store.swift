@@ -1,6 +1,7 @@
 import EventLoop
 import Log
 import Relay
+import Synchronization
 import World
 
 /// The store as the verbs see it: it runs scripts.
@@ -27,19 +28,39 @@ public final class Store: Sendable {
     public func run(_ script: Script) async throws(StoreFailure) -> [Rows] {
         let loop = EventLoop.current
         let answer = await withUnsafeContinuation { continuation in
-            let submission = submission(script, loop: loop) { continuation.resume(returning: $0) }
+            let submission = Submission(script, deadline: time.instant() + limit, loop: loop) {
+                continuation.resume(returning: $0)
+            }
             submission.giveUp(after: limit)
-            lane(of: script).submit(submission)
+            (script.writes.isEmpty ? reads : writes).submit(submission)
         }
         return try answer.get()
     }
 
-    /// The same for a program that has no loop: the thread waits.
+    /// The same for a program that has no loop: the thread waits, on a loop of its own.
     public func runBlocking(_ script: Script) throws(StoreFailure) -> [Rows] {
-        precondition(EventLoop.current == nil, "a loop must not wait for the store")
-        let answer = Awaited<Answer>()
-        lane(of: script).submit(submission(script, loop: nil) { answer.set($0) })
-        return try answer.wait().get()
+        let loop: EventLoop
+        do {
+            loop = try EventLoop(name: "waiting", time: time)
+        } catch {
+            throw .unavailable("\(error)")
+        }
+        let kept = Mutex<Answer?>(nil)
+        loop.post {
+            loop.spawn {
+                let answer: Answer
+                do throws(StoreFailure) {
+                    answer = .success(try await self.run(script))
+                } catch {
+                    answer = .failure(error)
+                }
+                kept.withLock { $0 = answer }
+                loop.stop()
+            }
+        }
+        loop.run()
+        guard let answer = kept.withLock({ $0 }) else { throw .internal("a loop ended before its work") }
+        return try answer.get()
     }
 
     /// Why the store is not well, for whoever asks after the relay's health.
@@ -49,13 +70,5 @@ public final class Store: Sendable {
     public func close() {
         writes.close()
         if reads !== writes { reads.close() }
-    }
-
-    private func lane(of script: Script) -> Lane { script.writes.isEmpty ? reads : writes }
-
-    private func submission(
-        _ script: Script, loop: EventLoop?, receive: @escaping @Sendable (Answer) -> Void
-    ) -> Submission {
-        Submission(script, deadline: time.instant() + limit, loop: loop, receive: receive)
     }
 }

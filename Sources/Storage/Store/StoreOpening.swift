@@ -36,7 +36,8 @@ extension Store {
 
     static func open(
         _ url: StorageURL, schema: SchemaRequirement, migrations: [Migration], time: any TimeSource, log: Log,
-        options: StoreOptions, worker: (String) throws -> any Worker
+        options: StoreOptions,
+        worker: (String) throws -> any Worker = { try WorkerThread(name: $0) }
     ) throws(StoreFailure) -> Store {
         var limits = Lane.Limits()
         limits.batch = options.batch
@@ -103,7 +104,11 @@ extension StorageURL {
                 case .reading: .readingOnly
                 }
             return try SQLiteSession(path: path, mode: mode, patience: use == .migrating ? .seconds(30) : .seconds(1))
-        case .mariadb: throw .refused("not there yet")
+        case .mariadb(let server):
+            var timeouts = MariaDBConnection.Timeouts()
+            // A change of a large table takes its time.
+            if use == .migrating { timeouts.read = 24 * 3600 }
+            return try MariaDBSession(server, purpose: use == .reading ? .reading : .writing, timeouts: timeouts)
         }
     }
 }

@@ -1,0 +1,98 @@
+import Bytes
+import HTTP
+import Log
+import Relay
+import World
+
+/// The relay over HTTP: finds the route, finds out who calls, reads, lets a verb act, and answers.
+public final class API: Handler {
+    public struct Settings: Sendable {
+        /// `https://host:port`, as websites and phones know this installation.
+        public var origin: String
+        /// How long a request may take that is not held.
+        public var deadline: Duration
+
+        public init(origin: String, deadline: Duration = .seconds(10)) {
+            self.origin = origin
+            self.deadline = deadline
+        }
+    }
+
+    /// A larger body never gets here.
+    public static let bodyLimit = 64 * 1024
+
+    let settings: Settings
+    let relay: Relay
+    let dependencies: [Dependency]
+    let time: any TimeSource
+    private let randomness: any Randomness
+    let log: Log
+    static let table = RouteTable(
+        routes: Health.routes + Enrol.routes + Ask.routes + Decide.routes + Tell.routes)
+
+    public init(
+        settings: Settings, relay: Relay, dependencies: [Dependency], time: any TimeSource,
+        randomness: any Randomness, log: Log
+    ) {
+        self.settings = settings
+        self.relay = relay
+        self.dependencies = dependencies
+        self.time = time
+        self.randomness = randomness
+        self.log = log
+    }
+
+    public func handle(_ request: Request) -> Reply {
+        // Asked more often than everything else, by machines that want nothing but speed: no id, no log.
+        if request.path == Health.path, request.method == "GET", request.query == nil, request.body.isEmpty {
+            return .now(Health.response)
+        }
+        switch Self.table.match(request.method, request.path) {
+        case .nothing: return refuse(request, route: "none", .notFound)
+        case .wrongMethod(let pattern, let allow):
+            var problem = Problem(.methodNotAllowed, "This path takes \(allow)")
+            problem.allow = allow
+            return refuse(request, route: pattern, problem)
+        case .route(let route, let places):
+            let claim = Claim(request.certificate)
+            let form: Form
+            do {
+                try Self.checkSize(request)
+                form = try route.form(for: claim)
+            } catch {
+                return refuse(request, route: route.path.text, error)
+            }
+            let access = access(request, route: route.path.text)
+            let inbound = Inbound(
+                api: self, request: request, route: route, places: places, claim: claim, form: form, access: access)
+            return .later(
+                deadline: settings.deadline, late: Answer(Problem.unavailable).response(to: access.id),
+                work: { await inbound.outcome() })
+        }
+    }
+
+    public func tooLarge() -> Response {
+        let access = Access(
+            id: requestID(), method: "", route: "none", deadline: settings.deadline, time: time, log: log)
+        access.ended(Problem.tooLarge.code.status)
+        return Answer(.tooLarge).response(to: access.id)
+    }
+
+    private static func checkSize(_ request: Request) throws(Problem) {
+        guard request.query == nil else { throw Problem(.malformed, "There are no queries here: nothing follows a ?") }
+        guard request.body.count <= bodyLimit else { throw .tooLarge }
+    }
+
+    private func refuse(_ request: Request, route: String, _ problem: Problem) -> Reply {
+        let access = access(request, route: route)
+        access.ended(problem.code.status)
+        return .now(Answer(problem).response(to: access.id))
+    }
+
+    private func access(_ request: Request, route: String) -> Access {
+        Access(
+            id: requestID(), method: request.method, route: route, deadline: settings.deadline, time: time, log: log)
+    }
+
+    private func requestID() -> String { Hex.encode(randomness.bytes(16)) }
+}

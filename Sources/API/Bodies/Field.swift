@@ -1,0 +1,156 @@
+import Domain
+import JSON
+import Relay
+
+/// One parameter of a body, declared once: how it is read, what is said when it is wrong, and how it is described.
+struct Field<Value: Sendable>: Sendable {
+    let name: String
+    let summary: String
+    /// JSON Schema.
+    let schema: JSONObject
+    /// Nil when the value is wrong; then at least one fault was added.
+    let read: @Sendable (JSONValue, _ parameter: String, inout [FieldFault]) -> Value?
+
+    var required: Parameter { Parameter(self, isRequired: true) }
+    var optional: Parameter { Parameter(self, isRequired: false) }
+}
+
+/// A field whose type nobody needs to know any more.
+struct Parameter: Sendable {
+    let name: String
+    let summary: String
+    let schema: JSONObject
+    let isRequired: Bool
+    let check: @Sendable (JSONValue, _ parameter: String, inout [FieldFault]) -> Void
+
+    init<Value>(_ field: Field<Value>, isRequired: Bool) {
+        name = field.name
+        summary = field.summary
+        schema = field.schema
+        self.isRequired = isRequired
+        check = { value, parameter, faults in _ = field.read(value, parameter, &faults) }
+    }
+}
+
+extension Field where Value == String {
+    /// A text of 1 to `limit` characters for which the rule has no complaint.
+    static func text(
+        _ name: String, limit: Int, _ summary: String, rule: @escaping @Sendable (String) -> String?
+    ) -> Field {
+        Field(
+            name: name, summary: summary,
+            schema: ["type": "string", "minLength": 1, "maxLength": .integer(Int64(limit))]
+        ) { value, parameter, faults in
+            guard let text = value.string else {
+                faults.append(FieldFault(parameter, .type, "must be a string"))
+                return nil
+            }
+            if text.isEmpty {
+                faults.append(FieldFault(parameter, .length, "must not be empty"))
+            } else if text.unicodeScalars.count > limit {
+                faults.append(FieldFault(parameter, .length, "must have at most \(limit) characters"))
+            } else if let complaint = rule(text) {
+                faults.append(FieldFault(parameter, .format, complaint))
+            } else {
+                return text
+            }
+            return nil
+        }
+    }
+
+    /// A line to be shown to a person.
+    static func line(_ name: String, limit: Int, _ summary: String) -> Field {
+        text(name, limit: limit, summary) { FieldRule.line($0, limit: limit) }
+    }
+
+    /// Something opaque: an id, a token, a signed object.
+    static func opaque(_ name: String, limit: Int, _ summary: String) -> Field {
+        text(name, limit: limit, summary) { text in
+            text.utf8.allSatisfy { (0x21...0x7e).contains($0) } ? nil : "must be visible ASCII characters"
+        }
+    }
+
+    /// ASCII digits, exactly as typed: nothing is trimmed and no other script's digits are taken.
+    static func digits(_ name: String, _ counts: ClosedRange<Int>, _ summary: String) -> Field {
+        text(name, limit: counts.upperBound, summary) { text in
+            text.utf8.count >= counts.lowerBound && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+                ? nil : "must be \(counts.lowerBound) to \(counts.upperBound) digits"
+        }
+    }
+}
+
+extension Field where Value: RawRepresentable<String> & CaseIterable {
+    static func word(_ name: String, _ summary: String) -> Field {
+        let words = Value.allCases.map(\.rawValue)
+        return Field(
+            name: name, summary: summary, schema: ["type": "string", "enum": .array(words.map { .string($0) })]
+        ) { value, parameter, faults in
+            guard let text = value.string else {
+                faults.append(FieldFault(parameter, .type, "must be a string"))
+                return nil
+            }
+            guard let word = Value(rawValue: text) else {
+                let list = words.joined(separator: ", ")
+                faults.append(FieldFault(parameter, .format, "must be one of \(list)"))
+                return nil
+            }
+            return word
+        }
+    }
+}
+
+extension Field where Value == Int {
+    static func integer(_ name: String, _ range: ClosedRange<Int>, _ summary: String) -> Field {
+        let (low, high) = (range.lowerBound, range.upperBound)
+        return Field(
+            name: name, summary: summary,
+            schema: ["type": "integer", "minimum": .integer(Int64(low)), "maximum": .integer(Int64(high))]
+        ) { value, parameter, faults in
+            guard let number = value.integer else {
+                faults.append(FieldFault(parameter, .type, "must be a whole number"))
+                return nil
+            }
+            guard let number = Int(exactly: number), range.contains(number) else {
+                faults.append(FieldFault(parameter, .format, "must be from \(low) to \(high)"))
+                return nil
+            }
+            return number
+        }
+    }
+}
+
+extension Field {
+    /// A list of objects with these parameters.
+    static func list<Element: Sendable>(
+        _ name: String, limit: Int, _ summary: String, of parameters: [Parameter],
+        make: @escaping @Sendable (JSONObject) -> Element?
+    ) -> Field where Value == [Element] {
+        Field(
+            name: name, summary: summary,
+            schema: [
+                "type": "array", "maxItems": .integer(Int64(limit)), "items": .object(Members.schema(parameters)),
+            ]
+        ) { value, parameter, faults in
+            guard let values = value.array else {
+                faults.append(FieldFault(parameter, .type, "must be a list"))
+                return nil
+            }
+            guard values.count <= limit else {
+                faults.append(FieldFault(parameter, .length, "must have at most \(limit) items"))
+                return nil
+            }
+            let before = faults.count
+            var elements: [Element] = []
+            for (index, value) in values.enumerated() {
+                let place = "\(parameter)[\(index)]"
+                guard let object = value.object else {
+                    faults.append(FieldFault(place, .type, "must be an object"))
+                    continue
+                }
+                Members.check(object, parameters, inside: "\(place).", &faults)
+                if let element = make(object) { elements.append(element) }
+            }
+            return faults.count == before && elements.count == values.count ? elements : nil
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import Domain
+import JSON
+
+/// Every parameter of the wire. Lengths are those of the database's columns.
+enum Parameters {
+    // Users.
+    static let username = Field.text(
+        "username", limit: 64, "How the website knows the user; no control or text-direction characters",
+        rule: FieldRule.username)
+    static let email = Field.text("email", limit: 254, "An e-mail address", rule: FieldRule.email)
+    static let phone = Field.text("phone", limit: 16, "A telephone number in E.164 form", rule: FieldRule.phone)
+    static let displayName = Field.line("display_name", limit: 128, "How the user is addressed")
+    static let language = Field.text(
+        "language", limit: 35, "The language tag of messages to the user", rule: FieldRule.language)
+    static let token = Field.opaque("token", limit: 128, "The user, as /register named it")
+
+    // Phones.
+    static let idToken = Field.opaque("id_token", limit: 128, "The user, as /register named it")
+    static let pushToken = Field.opaque("dev_token", limit: 2048, "Where the push service finds the phone")
+    static let activationCode = Field.opaque("activation_code", limit: 64, "From the activation; used once")
+    static let proof = Field.opaque("proof", limit: 8192, "A twoefay-enrol+jwt, signed by the phone's new key")
+    static let binding = Field.opaque("binding", limit: 4096, "A twoefay-binding+jwt, passed on to the website")
+    static let deviceName = Field.line("name", limit: 64, "What the person calls the phone")
+    static let platform = Field<Platform>.word("platform", "What the phone is; other where nothing is said")
+    static let environment = Field<PushEnvironment>.word(
+        "environment", "The push service's; production where nothing is said")
+
+    // Challenges.
+    static let challenge = Field.opaque("challenge", limit: 128, "The challenge, as /login named it")
+    static let request = Field.line(
+        "request", limit: 128, "The website's own nonce, shown to no one and part of the context")
+    static let number = Field.digits("number", 2...6, "The number that the person carries to the phone")
+    static let ip = Field.text("ip", limit: 45, "Where the login comes from", rule: FieldRule.ip)
+    static let userAgent = Field.line("user_agent", limit: 512, "With what the login is made")
+    static let service = Field.line("service", limit: 64, "What the person logs in to")
+    static let action = Field.line("action", limit: 64, "What is to be done")
+    static let details = Field<[Context.Detail]>.list(
+        "details", limit: 16, "What the person has to know about it, in the order to show it",
+        of: [label.required, value.required]
+    ) { object in
+        guard let label = object["label"]?.string, let value = object["value"]?.string else { return nil }
+        return Context.Detail(label: label, value: value)
+    }
+    static let label = Field.line("label", limit: 64, "What it is, as in amount")
+    static let value = Field.line("value", limit: 256, "What it comes to")
+    static let expiresIn = Field.integer(
+        "expires_in", Policy.lifetimes, "Seconds until the challenge expires; the policy's where nothing is said")
+    static let otp = Field.digits("otp", 6...10, "The code that the user typed")
+}

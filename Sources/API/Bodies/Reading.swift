@@ -1,0 +1,73 @@
+import HTTP
+import JSON
+import Relay
+
+extension Form {
+    /// Body and custom header fields as one object with everything right in it, or the problem that names all that is
+    /// wrong. A missing body is an empty object.
+    func read(_ request: Request, places: [String: String], method: String) throws(Problem) -> JSONObject {
+        var object = JSONObject()
+        if !request.body.isEmpty {
+            guard method == "POST" else { throw Problem(.malformed, "A \(method) request has no body") }
+            object = try Self.object(request)
+        }
+        var faults: [FieldFault] = []
+        for name in ["token", "username"] {
+            adopt(name, request.fields.values(name), places: places, into: &object, &faults)
+        }
+        Members.check(object, parameters, oneOf: oneOf, &faults)
+        guard faults.isEmpty else { throw .invalid(faults) }
+        return object
+    }
+
+    /// The original's custom header fields: they count where the body says nothing, and may not say something else.
+    private func adopt(
+        _ name: String, _ values: [String], places: [String: String], into object: inout JSONObject,
+        _ faults: inout [FieldFault]
+    ) {
+        guard let value = values.first else { return }
+        guard values.count == 1 else {
+            faults.append(FieldFault(name, .mismatch, "stands in the header more than once"))
+            return
+        }
+        let said: JSONValue?
+        if let place = places[name] {
+            said = .string(place)
+        } else if parameters.contains(where: { $0.name == name }) {
+            said = object[name]
+            if said == nil { object.set(name, .string(value)) }
+        } else {
+            return
+        }
+        if let said, said.string.map({ $0.utf8.elementsEqual(value.utf8) }) != true {
+            faults.append(FieldFault(name, .mismatch, "is not the same in the header and in the request"))
+        }
+    }
+
+    private static let limits = JSONLimits(maxDepth: 8)
+
+    private static func object(_ request: Request) throws(Problem) -> JSONObject {
+        let types = request.fields.values("content-type")
+        guard types.count == 1, let type = types.first, isJSON(type), request.fields["content-encoding"] == nil else {
+            throw Problem(.unsupportedType, "Send the body as it is, with content-type: application/json")
+        }
+        let value: JSONValue
+        do {
+            value = try JSONReader.read(request.body, limits: limits)
+        } catch {
+            throw Problem(.malformed, "The body is not JSON as RFC 7493 has it: \(error.message)")
+        }
+        guard let object = value.object else { throw Problem(.malformed, "The body must be a JSON object") }
+        return object
+    }
+
+    /// Parameters may follow; a character set must be UTF-8, which is what JSON is.
+    static func isJSON(_ type: String) -> Bool {
+        let parts = type.lowercased().split(separator: ";", omittingEmptySubsequences: false).map(\.trimmed)
+        guard parts[0] == "application/json" else { return false }
+        return parts.dropFirst().allSatisfy { parameter in
+            let pair = parameter.split(separator: "=", maxSplits: 1).map { $0.trimmed }
+            return pair.count < 2 || pair[0] != "charset" || pair[1] == "utf-8" || pair[1] == "\"utf-8\""
+        }
+    }
+}

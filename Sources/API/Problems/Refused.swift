@@ -1,0 +1,42 @@
+import JSON
+import Relay
+import World
+
+extension Problem {
+    /// What the outside is told when a verb refuses.
+    init(_ refusal: Refusal) {
+        switch refusal {
+        case .unauthenticated: self = .unauthenticated
+        case .forbidden(let why): self.init(.forbidden, why)
+        case .notFound: self = .notFound
+        case .invalid(let faults): self = .invalid(faults)
+        case .conflict(let faults): self.init(.conflict, Self.list(faults), faults: faults)
+        case .alreadyDecided(let result):
+            self.init(.alreadyDecided, "The challenge ended before with \(result), and that does not change")
+            members.set("login", .string(result))
+        case .limited(let pause):
+            self.init(.limited, "Try again later", retryAfter: max(1, (pause.wholeMilliseconds + 999) / 1000))
+        case .unavailable: self = .unavailable
+        case .broken: self.init(.internal, "The relay's log says more, under this answer's request-id")
+        }
+    }
+
+    static func invalid(_ faults: [FieldFault]) -> Problem {
+        Problem(.invalid, list(faults), faults: faults)
+    }
+
+    static let unauthenticated = Problem(
+        .unauthenticated, "What was presented does not prove who is calling, or its name is not registered")
+
+    /// One and the same for paths that do not exist and for all that is not the caller's.
+    static let notFound = Problem(.notFound, "There is no such thing, or it is not yours")
+
+    static let tooLarge = Problem(.tooLarge, "A body may have \(API.bodyLimit) bytes")
+
+    static let unavailable = Problem(
+        .unavailable, "The relay cannot do this at the moment; nothing is known to have changed", retryAfter: 2)
+
+    private static func list(_ faults: [FieldFault]) -> String {
+        faults.prefix(8).map { "\($0.parameter) \($0.message)" }.joined(separator: "; ")
+    }
+}

@@ -1,0 +1,71 @@
+import Domain
+import Log
+import Relay
+import Synchronization
+import World
+
+/// One request's line in the log, written when the request has its answer, or when nobody waits for one any more.
+final class Access: Sendable {
+    let id: String
+    private let method: String
+    private let route: String
+    private let started: Instant
+    private let deadline: Duration
+    private let time: any TimeSource
+    private let log: Log
+    private let state = Mutex(State())
+
+    private struct State {
+        var caller: Caller = .anyone
+        var isHeld = false
+        var hasEnded = false
+    }
+
+    init(
+        id: String, method: String, route: String, deadline: Duration, time: any TimeSource, log: Log
+    ) {
+        self.id = id
+        self.method = method
+        self.route = route
+        self.deadline = deadline
+        self.time = time
+        self.log = log
+        started = time.instant()
+    }
+
+    func identified(_ caller: Caller) { state.withLock { $0.caller = caller } }
+
+    func held() { state.withLock { $0.isHeld = true } }
+
+    func ended(_ status: Int) {
+        let last = state.withLock { state in
+            defer { state.hasEnded = true }
+            return state
+        }
+        let taken = time.instant() - started
+        // Whoever asked was told `unavailable` at the deadline; this is what became of the work all the same.
+        let isLate = !last.isHeld && taken >= deadline
+        write(last, taken, status: status, outcome: isLate ? "late" : nil)
+    }
+
+    deinit {
+        let last = state.withLock { $0 }
+        if !last.hasEnded { write(last, time.instant() - started, status: nil, outcome: "gone") }
+    }
+
+    private func write(_ state: State, _ taken: Duration, status: Int?, outcome: String?) {
+        var website: String?
+        var device: String?
+        switch state.caller {
+        case .website(let caller): website = caller.name
+        case .phone(let caller): device = caller.id.text
+        case .anyone: break
+        }
+        log.info(
+            "request",
+            [
+                .request: id, .method: method, .route: route, .status: status, .outcome: outcome,
+                .milliseconds: taken.wholeMilliseconds, .website: website, .device: device,
+            ])
+    }
+}

@@ -1,0 +1,55 @@
+import Domain
+import HTTP
+import Relay
+
+/// Who a certificate says is calling. Whether that holds is looked up for every request.
+enum Claim: Sendable, Equatable {
+    case nobody
+    case website(name: String, key: [UInt8])
+    case phone(DeviceID, key: [UInt8])
+    /// A certificate of ours without exactly one name, or with one of the other authority's kind.
+    case unusable
+
+    init(_ certificate: ClientCertificate?) {
+        guard let certificate else {
+            self = .nobody
+            return
+        }
+        self = .unusable
+        guard certificate.uris.count == 1, let uri = certificate.uris.first else { return }
+        switch certificate.authority {
+        case .websites:
+            guard let name = Self.name(in: uri, after: "twoefay:website:"), FieldRule.websiteName(name) == nil else {
+                return
+            }
+            self = .website(name: name, key: certificate.keyThumbprint)
+        case .phones:
+            guard let name = Self.name(in: uri, after: "twoefay:device:"), let id = DeviceID(name) else { return }
+            self = .phone(id, key: certificate.keyThumbprint)
+        }
+    }
+
+    /// By bytes: Swift's `hasPrefix` takes different spellings of a character for the same.
+    private static func name(in uri: String, after prefix: String) -> String? {
+        guard uri.utf8.starts(with: prefix.utf8) else { return nil }
+        return String(uri.utf8.dropFirst(prefix.utf8.count))
+    }
+}
+
+/// Who is calling, looked up.
+enum Caller: Sendable {
+    case anyone
+    case website(Website)
+    case phone(PhoneCredential)
+}
+
+extension API {
+    func caller(_ claim: Claim, for form: Form) async throws(Refusal) -> Caller {
+        switch (form.action, claim) {
+        case (.anyone, _): return .anyone
+        case (.website, .website(let name, let key)): return .website(try await relay.website(named: name, key: key))
+        case (.phone, .phone(let id, let key)): return .phone(try await relay.device(id, key: key))
+        default: throw .unauthenticated
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import Domain
+import HTTP
+import JSON
+import Relay
+
+/// A request on its way through: who calls, what was sent, whether it came before, and what the verb makes of it.
+struct Inbound: Sendable {
+    let api: API
+    let request: Request
+    let route: Route
+    let places: [String: String]
+    let claim: Claim
+    let form: Form
+    let access: Access
+
+    func outcome() async -> Outcome {
+        let caller: Caller
+        do throws(Refusal) {
+            caller = try await api.caller(claim, for: form)
+        } catch {
+            return .response(end(Answer(Problem(error))))
+        }
+        access.identified(caller)
+        do throws(Problem) {
+            let body = try read(for: caller)
+            guard case .website(let website) = caller, route.method == "POST",
+                let key = try IdempotencyKey(request.fields)
+            else { return await act(caller, body, as: api.relay.operations.new(), repeated: nil) }
+            let repeated = Repeatable(
+                website: website.id, route: route.path.text, key: key.text, content: fingerprint)
+            return try await act(caller, body, once: repeated)
+        } catch {
+            return .response(end(Answer(error)))
+        }
+    }
+
+    private func read(for caller: Caller) throws(Problem) -> JSONObject {
+        do {
+            return try form.read(request, places: places, method: route.method)
+        } catch {
+            // Whoever may not use this form need not be told how it is filled in.
+            if form.isOriginal, case .website(let website) = caller, website.policy.answers != .website {
+                throw Problem(.forbidden, "This website's policy is answers: \(website.policy.answers.rawValue)")
+            }
+            throw error
+        }
+    }
+
+    /// Under an Idempotency-Key: what was answered before is answered again.
+    private func act(_ caller: Caller, _ body: JSONObject, once repeated: Repeatable) async throws(Problem) -> Outcome {
+        let repetition: Repetition
+        do throws(Refusal) {
+            repetition = try await api.relay.begin(repeated)
+        } catch {
+            throw Problem(error)
+        }
+        switch repetition {
+        case .run(let operation): return await act(caller, body, as: operation, repeated: repeated)
+        case .kept(let status, let body):
+            var answer = Answer(status: status, body: body)
+            answer.add("idempotency-replayed", "true")
+            return .response(end(answer))
+        case .shownOnce:
+            throw Problem(.shownOnce, "This request succeeded before; what it answered is not shown a second time")
+        case .stillRunning:
+            throw Problem(.conflict, "The first request under this Idempotency-Key is still running", retryAfter: 1)
+        case .mismatch:
+            throw Problem(.idempotencyMismatch, "Another request was made under this Idempotency-Key")
+        }
+    }
+
+    private func act(
+        _ caller: Caller, _ body: JSONObject, as operation: Operation, repeated: Repeatable?
+    ) async -> Outcome {
+        let call = Call(
+            api: api, places: places, body: body, operation: operation, patience: Preference.wait(request.fields))
+        let verdict: Verdict
+        do throws(Refusal) {
+            verdict = try await form.run(call, for: caller)
+        } catch {
+            return .response(await end(Answer(Problem(error)), operation, repeated))
+        }
+        switch verdict {
+        case .answer(let answer): return .response(await end(answer, operation, repeated))
+        case .hold(let ticket, let duration, let finish):
+            access.held()
+            // Whoever holds may go away without a word. A repetition then has not to wait: it only reads.
+            if let repeated { await api.relay.release(repeated, operation) }
+            return .held(
+                Hold(duration: duration, wait: ticket) {
+                    let answer: Answer
+                    do throws(Refusal) {
+                        // What was revoked meanwhile is told nothing.
+                        _ = try await api.caller(claim, for: form)
+                        answer = try await finish()
+                    } catch {
+                        answer = Answer(Problem(error))
+                    }
+                    return await end(answer, operation, repeated)
+                })
+        }
+    }
+
+    private func end(_ answer: Answer, _ operation: Operation, _ repeated: Repeatable?) async -> Response {
+        guard let repeated else { return end(answer) }
+        switch answer.status {
+        case 401, 403, 429, 500...:
+            await api.relay.release(repeated, operation)
+        default:
+            do throws(Refusal) {
+                try await api.relay.finish(
+                    repeated, operation, status: answer.status, body: answer.body, holdsSecret: answer.holdsSecret)
+            } catch {
+                // It happened, and the caller is told so. A repetition runs again under the same operation.
+                await api.relay.release(repeated, operation)
+            }
+        }
+        return end(answer)
+    }
+
+    private func end(_ answer: Answer) -> Response {
+        access.ended(answer.status)
+        return answer.response(to: access.id)
+    }
+
+    /// Everything in the request that has a meaning, each part with its length.
+    private var fingerprint: [UInt8] {
+        let header = ["token", "username"].map { request.fields.values($0).joined(separator: "\n") }
+        var content: [UInt8] = []
+        for part in [request.method, route.path.text, request.path] + header {
+            content.append(contentsOf: "\(part.utf8.count):".utf8)
+            content.append(contentsOf: part.utf8)
+        }
+        return content + request.body
+    }
+}
+
+/// 1 to 255 visible ASCII characters, given once.
+struct IdempotencyKey {
+    let text: String
+
+    /// Nil where there is none.
+    init?(_ fields: Fields) throws(Problem) {
+        let values = fields.values("idempotency-key")
+        guard let value = values.first else { return nil }
+        guard values.count == 1, (1...255).contains(value.utf8.count),
+            value.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
+        else {
+            throw .invalid([
+                FieldFault("Idempotency-Key", .format, "must be 1 to 255 visible ASCII characters, given once")
+            ])
+        }
+        text = value
+    }
+}

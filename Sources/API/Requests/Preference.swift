@@ -1,0 +1,34 @@
+import HTTP
+
+/// `Prefer: wait=N` (RFC 7240). A preference that is not understood is no error: it is not applied.
+enum Preference {
+    static let longestWait = 60
+
+    /// The seconds to wait; the first `wait` counts.
+    static func wait(_ fields: Fields) -> Int? {
+        for value in fields.values("prefer") {
+            for preference in value.split(separator: ",") {
+                let pair = preference.split(separator: ";", omittingEmptySubsequences: false)[0]
+                    .split(separator: "=", maxSplits: 1).map { $0.trimmed }
+                guard pair.count == 2, pair[0].lowercased() == "wait" else { continue }
+                var text = pair[1][...]
+                if text.utf8.count >= 2, text.first == "\"", text.last == "\"" { text = text.dropFirst().dropLast() }
+                guard (1...9).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+                    let seconds = Int(text)
+                else { return nil }
+                return min(seconds, longestWait)
+            }
+        }
+        return nil
+    }
+}
+
+extension Substring {
+    /// Without the spaces and tabs at both ends.
+    var trimmed: String {
+        var rest = self
+        while let first = rest.first, first == " " || first == "\t" { rest.removeFirst() }
+        while let last = rest.last, last == " " || last == "\t" { rest.removeLast() }
+        return String(rest)
+    }
+}

@@ -1,0 +1,108 @@
+import Relay
+
+/// A method at a path, declared once: matching, reading, refusing and the description for others come from it.
+struct Route: Sendable {
+    let method: String
+    let path: PathPattern
+    let summary: String
+    /// One for each kind of caller, who may send different parameters.
+    let forms: [Form]
+
+    init(_ method: String, _ path: String, _ summary: String, _ forms: Form...) {
+        self.method = method
+        self.path = PathPattern(path)
+        self.summary = summary
+        self.forms = forms
+    }
+
+    /// The form that is meant by who calls, or why there is none.
+    func form(for claim: Claim) throws(Problem) -> Form {
+        let own = forms.first { form in
+            switch (form.action, claim) {
+            case (.website, .website), (.phone, .phone): true
+            default: false
+            }
+        }
+        if let form = own ?? forms.first(where: \.isForAnyone) { return form }
+        switch claim {
+        case .nobody: throw Problem(.unauthenticated, "This needs a client certificate")
+        case .unusable: throw .unauthenticated
+        case .website: throw Problem(.forbidden, "This is for phones, not for websites")
+        case .phone: throw Problem(.forbidden, "This is for websites, not for phones")
+        }
+    }
+}
+
+/// What one kind of caller sends to a route, and what then happens.
+struct Form: Sendable {
+    enum Action: Sendable {
+        case anyone(@Sendable (Call) async throws(Refusal) -> Verdict)
+        case website(@Sendable (Call, Website) async throws(Refusal) -> Verdict)
+        case phone(@Sendable (Call, PhoneCredential) async throws(Refusal) -> Verdict)
+    }
+
+    let action: Action
+    var parameters: [Parameter] = []
+    /// Of these at least one must be there.
+    var oneOf: [String] = []
+    /// For websites whose policy is `answers: website`. For others the route does not exist in this form.
+    var isOriginal = false
+    /// What is answered, for the description.
+    var answers: [(status: Int, content: String)] = []
+
+    init(
+        _ action: Action, _ parameters: [Parameter] = [], oneOf: [String] = [], isOriginal: Bool = false,
+        answers: [(status: Int, content: String)]
+    ) {
+        self.action = action
+        self.parameters = parameters
+        self.oneOf = oneOf
+        self.isOriginal = isOriginal
+        self.answers = answers
+    }
+
+    var isForAnyone: Bool {
+        if case .anyone = action { true } else { false }
+    }
+
+    func run(_ call: Call, for caller: Caller) async throws(Refusal) -> Verdict {
+        switch (action, caller) {
+        case (.anyone(let run), _): try await run(call)
+        case (.website(let run), .website(let website)): try await run(call, website)
+        case (.phone(let run), .phone(let phone)): try await run(call, phone)
+        default: throw .unauthenticated
+        }
+    }
+}
+
+/// All routes.
+struct RouteTable: Sendable {
+    enum Match: Sendable {
+        case route(Route, places: [String: String])
+        case wrongMethod(pattern: String, allow: String)
+        case nothing
+    }
+
+    let routes: [Route]
+
+    func match(_ method: String, _ path: String) -> Match {
+        guard let segments = PathPattern.split(path) else { return .nothing }
+        var allowed: [Route] = []
+        for route in routes {
+            guard let places = route.path.match(segments) else { continue }
+            guard route.method == method else {
+                allowed.append(route)
+                continue
+            }
+            var decoded: [String: String] = [:]
+            for (name, text) in places {
+                guard let text = PathPattern.decode(text) else { return .nothing }
+                decoded[name] = text
+            }
+            return .route(route, places: decoded)
+        }
+        guard let first = allowed.first else { return .nothing }
+        return .wrongMethod(
+            pattern: first.path.text, allow: allowed.map(\.method).sorted().joined(separator: ", "))
+    }
+}

@@ -1,0 +1,125 @@
+import Domain
+import JSON
+import QR
+import Relay
+
+/// Enrol: /register, /user/{username} and /verify.
+enum Enrol {
+    typealias P = Parameters
+
+    static let routes = [
+        Route(
+            "POST", "/register", "Makes a user known, and gives the activation of its first phone",
+            Form(
+                .website(register),
+                [
+                    P.username.required, P.email.optional, P.phone.optional, P.displayName.optional,
+                    P.language.optional,
+                ],
+                answers: [
+                    (201, "token, activation: {code, uri, qr, expires_at}"),
+                    (409, "a known user, or an address or number of another user of this website"),
+                ])),
+        Route(
+            "GET", "/user/{username}", "Shows a user",
+            Form(.website(show), answers: [(200, "token, email, phone, factors, devices")])),
+        Route(
+            "DELETE", "/user/{username}", "Forgets a user", Form(.website(forget), answers: [(204, "it is forgotten")])
+        ),
+        Route(
+            "POST", "/user/{username}/activation", "Gives the activation of a further phone",
+            Form(.website(activate), answers: [(201, "code, uri, qr, expires_at")])),
+        Route(
+            "POST", "/verify", "Binds a phone",
+            Form(
+                .anyone(verify),
+                [
+                    P.idToken.required, P.pushToken.required, P.activationCode.required, P.proof.required,
+                    P.binding.optional, P.deviceName.optional, P.platform.optional, P.environment.optional,
+                ], answers: [(200, "login, device, certificate, revocation_code")]),
+            Form(
+                .website(verifyByWebsite), [P.idToken.required, P.pushToken.required], isOriginal: true,
+                answers: [(200, "login")])),
+    ]
+
+    @Sendable static func register(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+        let registration = Registration(
+            username: try call.required(P.username), email: call[P.email], phone: call[P.phone],
+            displayName: call[P.displayName], language: call[P.language])
+        let (token, activation) = try await call.relay.register(registration, by: website, as: call.operation)
+        return .secret(["token": .string(token.text), "activation": .object(try activation.json())])
+    }
+
+    @Sendable static func activate(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+        let activation = try await call.relay.activate(
+            username: try username(call), by: website, as: call.operation)
+        return .secret(try activation.json())
+    }
+
+    @Sendable static func show(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+        let user = try await call.relay.user(named: try username(call), of: website)
+        let devices = try await call.relay.devices(of: user)
+        var views: [JSONValue] = []
+        for device in devices { views.append(.object(try device.json(call))) }
+        return .answer(
+            Answer(
+                200,
+                [
+                    "token": .string(user.id.text), "email": .text(user.email), "phone": .text(user.phone),
+                    "factors": .array(factors(devices)), "devices": .array(views),
+                ]))
+    }
+
+    @Sendable static func forget(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+        try await call.relay.forget(username: try username(call), by: website)
+        return .answer(.noContent)
+    }
+
+    @Sendable static func verify(_ call: Call) async throws(Refusal) -> Verdict {
+        // Which element was wrong is told to no one, so a malformed token is one more that is not right.
+        guard let token = UserID(try call.required(P.idToken)) else { throw .unauthenticated }
+        let bound = try await call.relay.bind(
+            BindRequest(
+                token: token, pushToken: try call.required(P.pushToken),
+                activationCode: try call.required(P.activationCode), proof: try call.required(P.proof),
+                binding: call[P.binding], name: call[P.deviceName], platform: call[P.platform] ?? .other,
+                environment: call[P.environment] ?? .production))
+        return .answer(
+            Answer(
+                200,
+                [
+                    "login": "verified", "device": .string(bound.device.text),
+                    "certificate": .string(bound.certificate), "revocation_code": .string(bound.revocationCode),
+                ]))
+    }
+
+    @Sendable static func verifyByWebsite(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+        guard let token: UserID = try call.id(P.idToken) else { throw .notFound }
+        _ = try await call.relay.bind(
+            token: token, pushToken: try call.required(P.pushToken), by: website, as: call.operation)
+        return .answer(Answer(200, ["login": "verified"]))
+    }
+
+    /// A name that no user can have is nobody's.
+    private static func username(_ call: Call) throws(Refusal) -> String {
+        let username = try call.place("username")
+        guard FieldRule.username(username) == nil else { throw .notFound }
+        return username
+    }
+
+    /// What the user could be asked by: as yet, phones.
+    private static func factors(_ devices: [DeviceView]) -> [JSONValue] {
+        let states = devices.map(\.state)
+        guard let best = [DeviceState.active, .waiting, .suspended].first(where: states.contains) else { return [] }
+        return [.object(["kind": .word(Factor.push), "state": .word(best)])]
+    }
+}
+
+extension Verdict {
+    /// Created, with something in it that is shown once.
+    fileprivate static func secret(_ body: JSONObject) -> Verdict {
+        var answer = Answer(201, body)
+        answer.holdsSecret = true
+        return .answer(answer)
+    }
+}

@@ -1,0 +1,69 @@
+import Bytes
+import Crypto
+import Domain
+import JSON
+import Log
+import QR
+import Relay
+import World
+
+/// How the values of the product look on the wire.
+extension JSONValue {
+    static func text(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
+    static func moment(_ moment: Timestamp?) -> JSONValue { text(moment?.rfc3339) }
+    static func word<Word: RawRepresentable<String>>(_ word: Word?) -> JSONValue { text(word?.rawValue) }
+}
+
+extension Activation {
+    func json() throws(Refusal) -> JSONObject {
+        // An origin of some thousand characters is the one way in which this fails.
+        guard let qr = try? QRCode(uri).svg() else { throw .broken }
+        return [
+            "code": .string(code), "uri": .string(uri), "qr": .string(qr), "expires_at": .string(expiresAt.rfc3339),
+        ]
+    }
+}
+
+extension DeviceView {
+    /// A phone that its website bound in the original's form has no key.
+    func json(_ call: Call) throws(Refusal) -> JSONObject {
+        var jwk = JSONValue.null
+        var thumbprint: String?
+        if let publicKey {
+            guard let key = try? P256PublicKey(x963: publicKey) else {
+                call.api.log.error("device.key", [.device: id.text])
+                throw .broken
+            }
+            jwk = .object(key.jwk)
+            thumbprint = key.thumbprint
+        }
+        var object: JSONObject = [
+            "device": .string(id.text), "name": .text(name), "platform": .word(platform), "state": .word(state),
+            "jwk": jwk, "thumbprint": .text(thumbprint),
+        ]
+        if let binding { object.set("binding", .string(binding)) }
+        object.set("created_at", .moment(createdAt))
+        object.set("last_seen_at", .moment(lastSeenAt))
+        return object
+    }
+}
+
+extension Told {
+    /// What /auth says; /backup says the same with its own word in `login`.
+    func json(login: String? = nil) -> JSONObject {
+        var object: JSONObject = [
+            "login": .string(login ?? result.rawValue), "challenge": .string(challenge.text), "factor": .word(factor),
+            "assurance": .word(assurance), "proof": .word(proof),
+            "steps": .array(
+                steps.map { step in
+                    .object([
+                        "factor": .word(step.factor), "state": .word(step.state), "at": .string(step.at.rfc3339),
+                    ])
+                }),
+        ]
+        if let reason { object.set("reason", .word(reason)) }
+        object.set("context", .string(Base64URL.encode(context)))
+        if let device { object.set("device", .string(device.text)) }
+        return object
+    }
+}

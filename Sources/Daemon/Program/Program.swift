@@ -1,0 +1,56 @@
+import CLinux
+import Glibc
+import JSON
+
+/// What both programs do around their work: read arguments, print what came of it, and end with the right status.
+public enum Program {
+    public static let version = "0.1.0"
+
+    public static let sharedOptions: [Command.Option] = [
+        .init("json", .nothing, "Print results and errors as JSON, for programs."),
+        .init("version", .nothing, "Print the version, and do nothing."),
+    ]
+
+    /// Results go to standard output, failures to standard error. Returns the exit status.
+    public static func run(
+        _ reader: CommandLineReader, _ arguments: [String], work: (Invocation) throws(Failure) -> Report
+    ) -> Int32 {
+        // What the programs write is nobody else's unless they say so.
+        umask(0o077)
+        if arguments == ["--version"] {
+            print(version)
+            return ExitCode.ok.rawValue
+        }
+        do throws(Failure) {
+            switch try reader.read(arguments) {
+            case .help(let text):
+                print(text, terminator: "")
+                return ExitCode.ok.rawValue
+            case .run(let invocation):
+                let report = try work(invocation)
+                let text = invocation.has("json") ? line(report.json) : report.text
+                if !text.isEmpty { print(text) }
+                return report.code.rawValue
+            }
+        } catch {
+            complain(arguments.contains("--json") ? line(error.json) : "\(reader.program): \(error.text)")
+            return error.code.rawValue
+        }
+    }
+
+    private static func line(_ value: JSONValue) -> String {
+        String(decoding: JSONWriter.write(value), as: UTF8.self)
+    }
+
+    private static func complain(_ text: String) {
+        var text = text + "\n"
+        text.withUTF8 { bytes in
+            var rest = UnsafeRawBufferPointer(bytes)
+            while !rest.isEmpty {
+                let count = clinux_write_stderr(rest.baseAddress, rest.count)
+                if count <= 0 { return }
+                rest = UnsafeRawBufferPointer(rebasing: rest[Int(count)...])
+            }
+        }
+    }
+}

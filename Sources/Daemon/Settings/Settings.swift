@@ -1,0 +1,84 @@
+import Domain
+import Log
+import Storage
+
+/// What an installation is set to. Values only: how they are read and what they are called stands in `SettingsKey`.
+public struct Settings: Sendable, Equatable {
+    /// Where the settings lie; relative paths in them start here.
+    public var directory: String
+
+    public var origin: WebAddress
+    public var listen: HostPort
+    /// Event loops; 0 is one for each core.
+    public var loops = 0
+    public var storage: StorageText
+    public var masterKey = FileName("master.key")
+    public var tls = TLSFiles()
+    public var push = PushService()
+    /// What holds for websites that say nothing else.
+    public var policy = Policy()
+    public var log = LogForm()
+
+    public init(directory: String, origin: WebAddress, listen: HostPort, storage: StorageText) {
+        self.directory = directory
+        self.origin = origin
+        self.listen = listen
+        self.storage = storage
+    }
+
+    public struct TLSFiles: Sendable, Equatable {
+        public var certificate = FileName("server.pem")
+        public var key = FileName("server.key")
+        /// Signed the certificate above; phones pin it.
+        public var authority = FileName("ca.pem")
+        public var websites = FileName("website-ca.pem")
+        public var websitesKey = FileName("website-ca.key")
+        public var phones = FileName("device-ca.pem")
+        public var phonesKey = FileName("device-ca.key")
+        /// Certificates that count no more, of either authority.
+        public var revoked: FileName?
+
+        public init() {}
+    }
+
+    /// The push service, used once a topic is set.
+    public struct PushService: Sendable, Equatable {
+        public static let production = WebAddress(secure: true, host: "api.push.apple.com", port: nil)
+
+        public var endpoint = production
+        public var topic: String?
+        public var key: FileName?
+        public var keyID: String?
+        public var teamID: String?
+        public var certificate: FileName?
+        public var certificateKey: FileName?
+        /// Trusted for the endpoint besides the system's authorities.
+        public var authority: FileName?
+
+        public init() {}
+
+        public enum Credential: Sendable, Equatable {
+            case token(key: FileName, keyID: String, teamID: String)
+            case certificate(FileName, key: FileName)
+        }
+
+        /// How the relay proves who it is; nil unless exactly one way is set completely.
+        public var credential: Credential? {
+            switch (key, keyID, teamID, certificate, certificateKey) {
+            case (let key?, let keyID?, let teamID?, nil, nil): .token(key: key, keyID: keyID, teamID: teamID)
+            case (nil, nil, nil, let certificate?, let key?): .certificate(certificate, key: key)
+            default: nil
+            }
+        }
+    }
+
+    public struct LogForm: Sendable, Equatable {
+        public var format = LogFormat.logfmt
+        public var level = LogLevel.info
+
+        public init() {}
+    }
+
+    /// Where a file that the settings name lies.
+    public func path(of file: FileName) -> String { Files.resolve(file.written, in: directory) }
+}

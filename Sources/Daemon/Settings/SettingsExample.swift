@@ -1,0 +1,77 @@
+/// The settings file, annotated: what is set stands there, what is not stands commented out beside its default.
+public enum SettingsExample {
+    public static func annotated(_ settings: Settings) -> String {
+        var text = """
+            # Settings of Twoefay. Relative paths start in the directory of this file.
+            # A key that is commented out shows its default, or an example where nothing is the default.
+
+            """
+        var open: [String] = []
+        for key in SettingsKeys.all {
+            let group = Array(key.path.dropLast())
+            for depth in group.indices where !open.starts(with: group[...depth]) {
+                text += heading(Array(group[...depth]), settings)
+            }
+            open = group
+            let indent = String(repeating: "  ", count: group.count)
+            if group.isEmpty { text += "\n" }
+            text += wrapped(key.about, indent: indent)
+            let value = key.text(settings)
+            let commented = value == nil || value == key.standard
+            text += "\(indent)\(commented ? "# " : "")\(key.path[group.count]): \(scalar(value ?? key.example))\n"
+        }
+        return text
+    }
+
+    /// A group is opened even where all of its keys are comments: an empty group says nothing.
+    private static func heading(_ group: [String], _ settings: Settings) -> String {
+        let indent = String(repeating: "  ", count: group.count - 1)
+        let about = SettingsKeys.sections[group.joined(separator: ".")].map { wrapped($0, indent: indent) } ?? ""
+        return (group.count == 1 ? "\n" : "") + about + "\(indent)\(group[group.count - 1]):\n"
+    }
+
+    private static func wrapped(_ about: String, indent: String) -> String {
+        var lines = ["\(indent)#"]
+        for word in about.split(separator: " ") {
+            if lines[lines.count - 1].count + word.count + 1 > 110 { lines.append("\(indent)#") }
+            lines[lines.count - 1] += " \(word)"
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The text as YAML reads it back: plain where that is safe, in quotes otherwise.
+    static func scalar(_ text: String) -> String {
+        let plain = text.utf8.allSatisfy { byte in
+            UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || UInt8(ascii: "-")...UInt8(ascii: ":") ~= byte
+                || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "@")
+        }
+        let leads = text.utf8.first.map { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "@") } ?? false
+        if plain, leads, !text.hasSuffix(":"), !text.hasPrefix(":") { return text }
+        var quoted = "\""
+        for character in text.unicodeScalars {
+            switch character {
+            case "\"": quoted += "\\\""
+            case "\\": quoted += "\\\\"
+            case "\0"..<" ", "\u{7f}":
+                let digits = String(character.value, radix: 16)
+                quoted += "\\x" + (digits.count == 1 ? "0" : "") + digits
+            default: quoted.unicodeScalars.append(character)
+            }
+        }
+        return quoted + "\""
+    }
+}
+
+extension SettingsExample {
+    /// What docs/settings.md shows: the least that must be said, and a push service.
+    static var forReaders: Settings {
+        var settings = SettingsKeys.defaults
+        settings.origin = WebAddress(secure: true, host: "login.example.com", port: 8080)
+        settings.listen = HostPort(host: "0.0.0.0", port: 8080)
+        settings.push.topic = "com.example.app"
+        settings.push.key = FileName("AuthKey.p8")
+        settings.push.keyID = "ABC123DEFG"
+        settings.push.teamID = "DEF123GHIJ"
+        return settings
+    }
+}

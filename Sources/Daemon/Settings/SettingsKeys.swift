@@ -1,0 +1,86 @@
+import Domain
+
+/// All keys there are, in the order in which the example shows them.
+public enum SettingsKeys {
+    public static let all: [SettingsKey] =
+        [
+            .required(
+                "origin", \.origin, example: "https://login.example.com:8080",
+                "Where websites and phones reach this installation. Phones sign for it: changing it unbinds them."),
+            .required(
+                "listen", \.listen, example: "0.0.0.0:8080",
+                "The address and port to listen on; [::]:8080 is every address of this machine."),
+            .number("loops", \.loops, 0...256, "Event loops, each on a thread of its own; 0 is one for each core."),
+            .required(
+                "storage", \.storage, example: "sqlite:twoefay.db",
+                "Where everything is kept: sqlite:FILE, or mariadb://USER@HOST[:PORT][,HOST…]/DATABASE with "
+                    + "?password_file=FILE (or ?socket=…, ?ssl_ca=…)."),
+            .standard(
+                "master_key_file", \.masterKey,
+                "The 32 bytes that seal what is secret in the store. Without this file its secrets are lost: back it up, "
+                    + "elsewhere than the store."),
+
+            .standard("tls.certificate", \.tls.certificate, "The certificate shown to callers, with its chain."),
+            .standard("tls.key", \.tls.key, "Its private key."),
+            .standard(
+                "tls.ca", \.tls.authority, "The authority that signed it. Phones pin its key when they are bound."),
+            .standard("tls.websites", \.tls.websites, "The authority of the websites' certificates."),
+            .standard(
+                "tls.websites_key", \.tls.websitesKey, "Its private key, with which `twoefay website add` signs."),
+            .standard("tls.phones", \.tls.phones, "The authority of the phones' certificates."),
+            .standard("tls.phones_key", \.tls.phonesKey, "Its private key: the relay signs when a phone is bound."),
+            .optional(
+                "tls.revoked", \.tls.revoked, example: "revoked.pem",
+                "Revocation lists (CRL) of the two authorities. Revoking a website or a phone in the store needs none."),
+        ] + push + policies + [
+            .standard("log.format", \.log.format, "logfmt or json; always one event a line, to standard error."),
+            .standard("log.level", \.log.level, "The least that is logged: debug, info, notice, warning, error."),
+        ]
+
+    private static let push: [SettingsKey] = [
+        .standard(
+            "push.apns.endpoint", \.push.endpoint,
+            "Apple's service (https://api.sandbox.push.apple.com for apps from Xcode), or one that speaks as it does."),
+        .optional(
+            "push.apns.topic", \.push.topic, example: "com.example.app",
+            "The app's bundle id. Setting it turns push on."),
+        .optional("push.apns.key", \.push.key, example: "AuthKey.p8", "The key for tokens, as Apple gives it."),
+        .optional("push.apns.key_id", \.push.keyID, example: "ABC123DEFG", "Its id."),
+        .optional("push.apns.team_id", \.push.teamID, example: "DEF123GHIJ", "The team it belongs to."),
+        .optional(
+            "push.apns.certificate", \.push.certificate, example: "apns.pem",
+            "Instead of the three above: a client certificate,"),
+        .optional("push.apns.certificate_key", \.push.certificateKey, example: "apns.key", "and its private key."),
+        .optional(
+            "push.apns.ca", \.push.authority, example: "test-ca.pem",
+            "An authority to trust besides the system's, for test servers."),
+    ]
+
+    private static let policies: [SettingsKey] = Policy.keys.map { .policy($0, policyTexts[$0] ?? "") }
+
+    /// What each policy means; a test sees to it that none is missing.
+    static let policyTexts = [
+        "answers":
+            "Who answers: certificate (the phone, with its certificate) or website (the website for its own users).",
+        "guesses": "Wrong codes that one challenge bears.",
+        "lifetime": "Seconds a challenge lives, 60 to 600.",
+        "number": "Digits of the number to carry from one screen to the other: 0, 2 or 6.",
+        "push-detail":
+            "What a push shows on a locked screen: full (service, place, address) or minimal (a fixed text).",
+    ]
+
+    /// What stands over a group of keys in the example.
+    static let sections = [
+        "tls": "Certificates and keys, all PEM. `twoefay init` makes them.",
+        "push": "How phones are woken. Without a topic nothing is pushed.",
+        "policies": "What holds for websites for which `twoefay website add` said nothing else.",
+        "log": "The log.",
+    ]
+
+    /// What holds where a file says nothing; origin, listen and storage it must say.
+    static let defaults = Settings(
+        directory: "", origin: WebAddress(secure: true, host: "localhost", port: 8080),
+        listen: HostPort(host: "127.0.0.1", port: 8080), storage: StorageText(path: "twoefay.db"))
+
+    static func underscored(_ key: String) -> String { String(key.map { $0 == "-" ? "_" : $0 }) }
+}

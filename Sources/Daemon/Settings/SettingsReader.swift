@@ -1,0 +1,104 @@
+import Bytes
+import YAML
+
+/// Reads settings. Everything that is wrong is found in one go, each with its place in the file.
+public struct SettingsReader {
+    /// One thing that is wrong.
+    public struct Problem: Sendable, Equatable, CustomStringConvertible {
+        public let place: YAMLPlace
+        public let message: String
+
+        init(at place: YAMLPlace, _ message: String) {
+            self.place = place
+            self.message = message
+        }
+
+        public var description: String { "\(place.file):\(place.line):\(place.column): \(message)" }
+    }
+
+    public struct Problems: Error, Sendable, Equatable, CustomStringConvertible {
+        public let all: [Problem]
+        public var description: String { all.map(\.description).joined(separator: "\n") }
+    }
+
+    private var problems: [Problem] = []
+    private var settings: Settings
+    private var seen: Set<String> = []
+
+    private init(file: String) {
+        settings = SettingsKeys.defaults
+        settings.directory = Files.directory(of: file)
+    }
+
+    /// `file` names the settings in messages, and its directory is where relative paths start.
+    public static func read(_ bytes: [UInt8], file: String) throws(Problems) -> Settings {
+        var reader = SettingsReader(file: file)
+        let root: YAMLNode
+        do {
+            root = try YAMLReader.read(bytes, file: file)
+        } catch {
+            throw Problems(all: [Problem(at: error.place, error.message)])
+        }
+        reader.read(root, at: [])
+        reader.checkWhole(root)
+        guard reader.problems.isEmpty else { throw Problems(all: reader.problems) }
+        return reader.settings
+    }
+
+    private mutating func read(_ node: YAMLNode, at path: [String]) {
+        if let members = node.mapping {
+            for member in members { read(member, at: path) }
+        } else if !node.isNull {
+            problem(node.place, "\(path.isEmpty ? "the settings" : name(path)) must hold keys, each with a value")
+        }
+    }
+
+    private mutating func read(_ member: YAMLNode.Member, at path: [String]) {
+        let here = path + [member.name]
+        if let key = SettingsKeys.all.first(where: { $0.path == here }) {
+            guard let text = member.value.isNull ? "" : member.value.string else {
+                return problem(member.value.place, "\(key.name) must be one value")
+            }
+            seen.insert(key.name)
+            do throws(SettingsFault) {
+                try key.read(&settings, text)
+            } catch {
+                problem(member.value.place, "\(key.name) \(error.message)")
+            }
+        } else if SettingsKeys.all.contains(where: { $0.path.starts(with: here) }) {
+            read(member.value, at: here)
+        } else {
+            problem(member.place, unknown(member.name, at: path))
+        }
+    }
+
+    private func unknown(_ word: String, at path: [String]) -> String {
+        let siblings = SettingsKeys.all.filter { $0.path.starts(with: path) && $0.path.count > path.count }
+            .map { $0.path[path.count] }
+        var names: [String] = []
+        for sibling in siblings where !names.contains(sibling) { names.append(sibling) }
+        let near = Spelling.nearest(to: word, among: names).map { "did you mean \($0)?" }
+        let place = path.isEmpty ? "" : " in \(name(path))"
+        return "\(word) is no setting\(place); \(near ?? "there are \(names.joined(separator: ", "))")"
+    }
+
+    /// What no key can say by itself: what is missing, and what does not go together.
+    private mutating func checkWhole(_ root: YAMLNode) {
+        for key in SettingsKeys.all where key.required && !seen.contains(key.name) {
+            problem(root.place, "\(key.name) is missing, as in \(key.name): \(key.example)")
+        }
+        let push = settings.push
+        let credentials = ["key", "key_id", "team_id", "certificate", "certificate_key"].map { "push.apns.\($0)" }
+        if push.topic == nil, let idle = credentials.first(where: seen.contains) {
+            problem(root.place, "\(idle) does nothing without push.apns.topic")
+        } else if push.topic != nil, push.credential == nil {
+            problem(root.place, "push.apns needs key, key_id and team_id, or else certificate and certificate_key")
+        }
+    }
+
+    private mutating func problem(_ place: YAMLPlace, _ message: String) {
+        problems.append(Problem(at: place, message))
+    }
+
+    private func name(_ path: [String]) -> String { path.joined(separator: ".") }
+}

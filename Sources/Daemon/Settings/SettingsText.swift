@@ -1,0 +1,152 @@
+import Bytes
+import Log
+import Storage
+
+/// A value that stands in the settings as one text.
+public protocol SettingsText: Sendable, Equatable {
+    init(settingsText text: String) throws(SettingsFault)
+    var settingsText: String { get }
+}
+
+/// Why a text is no such value; the place is added by who knows it.
+public struct SettingsFault: Error, Sendable, Equatable {
+    public let message: String
+
+    public init(_ message: String) { self.message = message }
+}
+
+/// A file, as it was written: relative to the settings, or absolute.
+public struct FileName: SettingsText, Hashable {
+    public let written: String
+
+    public init(_ written: String) { self.written = written }
+
+    public init(settingsText text: String) throws(SettingsFault) {
+        guard !text.isEmpty, !text.utf8.contains(0) else { throw SettingsFault("must name a file") }
+        written = text
+    }
+
+    public var settingsText: String { written }
+}
+
+/// An address to listen on, or to call: `0.0.0.0:8080`, `[::1]:8080`, `relay.example.com:8080`.
+public struct HostPort: SettingsText, Hashable {
+    public let host: String
+    public let port: UInt16
+
+    public init(host: String, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    public init(settingsText text: String) throws(SettingsFault) {
+        guard let (host, port) = Self.split(text), let port else {
+            throw SettingsFault("must be HOST:PORT, as in 0.0.0.0:8080 or [::1]:8080")
+        }
+        self.init(host: host, port: port)
+    }
+
+    public var settingsText: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
+
+    /// The host, without brackets, and the port behind it, if there is one. Nil if it is neither name nor address.
+    static func split(_ text: String) -> (host: String, port: UInt16?)? {
+        var host = Substring(text)
+        var rest = Substring()
+        if text.hasPrefix("[") {
+            guard let end = text.firstIndex(of: "]") else { return nil }
+            host = text[text.index(after: text.startIndex)..<end]
+            rest = text[text.index(after: end)...]
+            guard host.contains(":"), host.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." }) else { return nil }
+        } else {
+            if let colon = text.firstIndex(of: ":") { (host, rest) = (text[..<colon], text[colon...]) }
+            let allowed = { (byte: UInt8) in
+                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+                    || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+            }
+            guard !host.isEmpty, host.utf8.count <= 253, host.utf8.allSatisfy(allowed) else { return nil }
+        }
+        if rest.isEmpty { return (String(host), nil) }
+        guard rest.first == ":", rest.dropFirst().utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }),
+            let port = UInt16(rest.dropFirst())
+        else { return nil }
+        return (String(host), port)
+    }
+}
+
+/// `https://host[:port]`, and nothing behind it.
+public struct WebAddress: SettingsText, Hashable {
+    public let secure: Bool
+    public let host: String
+    /// As written; nil is the usual port.
+    public let port: UInt16?
+
+    public init(secure: Bool, host: String, port: UInt16?) {
+        self.secure = secure
+        self.host = host
+        self.port = port
+    }
+
+    public init(settingsText text: String) throws(SettingsFault) {
+        let fault = SettingsFault("must be https://HOST or https://HOST:PORT, with no path and no / at the end")
+        guard text.hasPrefix("https://"), let (host, port) = HostPort.split(String(text.dropFirst(8))), port != 0 else {
+            throw fault
+        }
+        self.init(secure: true, host: host, port: port)
+    }
+
+    public var settingsText: String {
+        "\(secure ? "https" : "http")://\(host.contains(":") ? "[\(host)]" : host)\(port.map { ":\($0)" } ?? "")"
+    }
+}
+
+/// A storage address as written: where it leads depends on where the settings lie.
+public struct StorageText: SettingsText {
+    public let written: String
+
+    /// An embedded database.
+    public init(path: String) { written = "sqlite:\(path)" }
+
+    public init(settingsText text: String) throws(SettingsFault) {
+        do {
+            _ = try StorageURL(text)
+        } catch {
+            throw SettingsFault(error.description)
+        }
+        written = text
+    }
+
+    public var settingsText: String { written }
+}
+
+extension Settings {
+    /// Where the store is. The text was found right when it was read, so this fails for no text that was read.
+    public func storageURL() throws(StorageURL.Malformed) -> StorageURL {
+        try StorageURL(storage.written, relativeTo: directory)
+    }
+}
+
+extension String: SettingsText {
+    public init(settingsText text: String) throws(SettingsFault) {
+        let plain = !text.isEmpty && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+        guard plain else { throw SettingsFault("must be a text, not empty and without control characters") }
+        self = text
+    }
+
+    public var settingsText: String { self }
+}
+
+extension SettingsText where Self: RawRepresentable & CaseIterable, RawValue == String {
+    public init(settingsText text: String) throws(SettingsFault) {
+        guard let word = Self(rawValue: text) else {
+            let near = Spelling.nearest(to: text, among: Self.allCases.map(\.rawValue))
+            let words = Self.allCases.map(\.rawValue).joined(separator: ", ")
+            throw SettingsFault("must be one of \(words)" + (near.map { "; did you mean \($0)?" } ?? ""))
+        }
+        self = word
+    }
+
+    public var settingsText: String { rawValue }
+}
+
+extension LogFormat: SettingsText {}
+extension LogLevel: SettingsText {}

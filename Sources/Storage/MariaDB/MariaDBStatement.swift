@@ -1,0 +1,127 @@
+import CMariaDB
+
+/// A prepared statement on one connection. It is sent without waiting, several times if need be, and its answers are read
+/// in the order in which they were asked for.
+final class MariaDBStatement {
+    private let connection: UnsafeMutablePointer<MYSQL>
+    private let handle: UnsafeMutablePointer<MYSQL_STMT>
+    private let sql: String
+    private let parameters: Int
+    private let binds: UnsafeMutablePointer<MYSQL_BIND>
+    private let integers: UnsafeMutablePointer<Int64>
+    private var columns: MariaDBColumns?
+
+    init(_ sql: String, on connection: UnsafeMutablePointer<MYSQL>) throws(SessionFailure) {
+        guard let handle = mysql_stmt_init(connection) else { throw .refused("libmariadb has no memory left") }
+        guard cmariadb_prepare(handle, sql, UInt(sql.utf8.count)) == 0 else {
+            let failure = Self.failure(handle, connection, sql)
+            mysql_stmt_close(handle)
+            throw failure
+        }
+        self.connection = connection
+        self.handle = handle
+        self.sql = sql
+        parameters = Int(mysql_stmt_param_count(handle))
+        binds = .allocate(capacity: max(1, parameters))
+        binds.initialize(repeating: MYSQL_BIND(), count: max(1, parameters))
+        integers = .allocate(capacity: max(1, parameters))
+        integers.initialize(repeating: 0, count: max(1, parameters))
+    }
+
+    deinit {
+        mysql_stmt_close(handle)
+        binds.deallocate()
+        integers.deallocate()
+    }
+
+    func check(_ values: [SQLValue]) throws(SessionFailure) {
+        guard parameters == values.count else {
+            throw .statement("\(parameters) values are wanted and \(values.count) are given in: \(sql)")
+        }
+    }
+
+    /// Gives back about how many bytes went out.
+    func send(_ values: [SQLValue]) throws(SessionFailure) -> Int {
+        var texts: [UInt8] = []
+        for value in values {
+            switch value {
+            case .text(let text): texts.append(contentsOf: text.utf8)
+            case .blob(let blob): texts.append(contentsOf: blob)
+            case .null, .integer: break
+            }
+        }
+        // libmariadb copies the values into its packet before it returns: the buffer lives long enough.
+        let isSent = texts.withUnsafeMutableBytes { buffer in
+            // A value without bytes needs an address all the same: none would be NULL.
+            let start = buffer.baseAddress ?? UnsafeMutableRawPointer(integers)
+            var at = 0
+            for (index, value) in values.enumerated() {
+                var bind = MYSQL_BIND()
+                switch value {
+                case .null: bind.buffer_type = MYSQL_TYPE_NULL
+                case .integer(let number):
+                    integers[index] = number
+                    bind.buffer_type = MYSQL_TYPE_LONGLONG
+                    bind.buffer = UnsafeMutableRawPointer(integers + index)
+                case .text(let text):
+                    bind.buffer_type = MYSQL_TYPE_STRING
+                    bind.buffer_length = UInt(text.utf8.count)
+                    bind.buffer = start + at
+                    at += text.utf8.count
+                case .blob(let blob):
+                    bind.buffer_type = MYSQL_TYPE_BLOB
+                    bind.buffer_length = UInt(blob.count)
+                    bind.buffer = start + at
+                    at += blob.count
+                }
+                binds[index] = bind
+            }
+            return (parameters == 0 || mysql_stmt_bind_param(handle, binds) == 0) && mysql_stmt_execute(handle) == 0
+        }
+        // Whatever it was, the answers that are still to come can no longer be told apart.
+        guard isSent else { throw .lost(failure().message) }
+        return 32 + 16 * values.count + texts.count
+    }
+
+    /// Always reads the whole answer, unless the connection is lost.
+    func receive() throws(SessionFailure) -> Rows {
+        guard cmariadb_read_answer(handle) == 0 else { throw failure() }
+        let count = Int(mysql_stmt_field_count(handle))
+        guard count > 0 else { return .none }
+        let columns = self.columns ?? MariaDBColumns(count: count)
+        self.columns = columns
+        guard columns.bind(to: handle) else { throw .lost(failure().message) }
+        var values: [SQLValue] = []
+        var unreadable: Int?
+        while true {
+            switch mysql_stmt_fetch(handle) {
+            case 0, MYSQL_DATA_TRUNCATED:
+                for column in 0..<count {
+                    let value = columns.value(column, of: handle)
+                    if value == nil { unreadable = column }
+                    values.append(value ?? .null)
+                }
+            case MYSQL_NO_DATA:
+                if let unreadable {
+                    throw .statement("column \(unreadable) is of a type that is not read, in: \(sql)")
+                }
+                return Rows(columns: count, values: values)
+            default:
+                throw failure()
+            }
+        }
+    }
+
+    private func failure() -> SessionFailure { Self.failure(handle, connection, sql) }
+
+    private static func failure(
+        _ handle: UnsafeMutablePointer<MYSQL_STMT>, _ connection: UnsafeMutablePointer<MYSQL>, _ sql: String
+    ) -> SessionFailure {
+        let own = mysql_stmt_errno(handle)
+        let failure = MariaDBFailure.of(
+            own == 0 ? mysql_errno(connection) : own,
+            String(cString: own == 0 ? mysql_error(connection) : mysql_stmt_error(handle)))
+        if case .statement(let message) = failure { return .statement("\(message) in: \(sql)") }
+        return failure
+    }
+}

@@ -1,0 +1,201 @@
+// Written by deploy/embed-schema from schema.sql. Do not edit.
+enum SchemaText {
+    static let sql = #"""
+        -- Twoefay's tables and views, for SQLite and MariaDB alike.
+        --
+        -- Words for MariaDB alone stand in /*M! … */, which MariaDB runs and SQLite passes over; words for SQLite alone stand
+        -- in /*S! … */, which the relay uncomments when it speaks to SQLite. To load this file by hand use `twoefay migrate`.
+        --
+        -- Ids are 16 bytes. On the wire, in the log and in the views they are the same 32 hexadecimal digits: look a row up
+        -- with WHERE id = x'0f3a…'. Times are UTC with milliseconds. There are no foreign keys: every change is one guarded
+        -- script of the relay, and on a Galera cluster foreign keys make conflicts out of rows that nobody wrote.
+
+        -- The websites that may ask. A row is never deleted, so that a name is never given to another website.
+        CREATE TABLE IF NOT EXISTS website (
+            id binary(16) NOT NULL PRIMARY KEY,
+            name varchar(64) NOT NULL,
+            display_name varchar(128) NOT NULL,
+            state varchar(16) NOT NULL,             -- active, disabled
+            policy text NOT NULL,                   -- JSON: the policies that differ from the installation's defaults
+            callback varchar(2048),
+            created_at datetime(3) NOT NULL,
+            operation binary(16) NOT NULL,          -- the operation that changed this row last (see audit)
+            UNIQUE (name)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        -- The keys that a website's client certificates may have; two while a certificate is renewed.
+        CREATE TABLE IF NOT EXISTS website_key (
+            thumbprint binary(32) NOT NULL PRIMARY KEY,     -- SHA-256 of the SubjectPublicKeyInfo
+            website_id binary(16) NOT NULL,
+            created_at datetime(3) NOT NULL
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        -- The users of each website. The id is the token that the website got at /register.
+        CREATE TABLE IF NOT EXISTS user (
+            id binary(16) NOT NULL PRIMARY KEY,
+            website_id binary(16) NOT NULL,
+            username varchar(64) NOT NULL,
+            email varchar(254),
+            phone varchar(16),
+            display_name varchar(128),
+            language varchar(35),
+            challenge_id binary(16),                -- the newest challenge
+            created_at datetime(3) NOT NULL,
+            operation binary(16) NOT NULL,
+            UNIQUE (website_id, username),
+            UNIQUE (website_id, email),
+            UNIQUE (website_id, phone)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        -- Codes with which a phone is bound, as digests: the row cannot be used to bind one.
+        CREATE TABLE IF NOT EXISTS activation (
+            digest binary(32) NOT NULL PRIMARY KEY,         -- SHA-256 of the code
+            user_id binary(16) NOT NULL,
+            created_at datetime(3) NOT NULL,
+            expires_at datetime(3) NOT NULL,
+            used_at datetime(3),
+            operation binary(16) NOT NULL
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        CREATE INDEX IF NOT EXISTS activation_user ON activation (user_id);
+
+        -- The phones. A phone that a website binds itself (answers: website) has a push token and no key.
+        CREATE TABLE IF NOT EXISTS device (
+            id binary(16) NOT NULL PRIMARY KEY,
+            user_id binary(16) NOT NULL,
+            state varchar(16) NOT NULL,             -- waiting, active, suspended, revoked
+            name varchar(64),
+            platform varchar(16) NOT NULL,          -- ios, android, web, other
+            environment varchar(16) NOT NULL,       -- production, sandbox
+            push_token varchar(2048) NOT NULL,
+            push_token_at datetime(3) NOT NULL,
+            public_key binary(65),                  -- P-256, uncompressed
+            thumbprint binary(32),                  -- SHA-256 of the SubjectPublicKeyInfo
+            revocation binary(32),                  -- SHA-256 of the revocation code
+            binding text,                           -- what the phone signed for the website under the website's own k
+            created_at datetime(3) NOT NULL,
+            last_seen_at datetime(3),
+            operation binary(16) NOT NULL,
+            UNIQUE (user_id, thumbprint)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        -- The logins that were asked for.
+        CREATE TABLE IF NOT EXISTS challenge (
+            id binary(16) NOT NULL PRIMARY KEY,
+            website_id binary(16) NOT NULL,
+            user_id binary(16) NOT NULL,
+            state varchar(16) NOT NULL,             -- asked, sent; answered, expired, cancelled, failed never change again
+            decision varchar(16),                   -- approve, deny, fraud
+            reason varchar(16),
+            policy text NOT NULL,                   -- JSON: all policies as they were when it was asked
+            context blob NOT NULL,                  -- JSON: what the person is shown, byte for byte
+            nonce binary(16) NOT NULL,
+            number varchar(6),
+            factor varchar(16),                     -- the factor that decided, or the one under way
+            proof varchar(16),                      -- signed, certificate, website, code
+            device_id binary(16),                   -- the phone that decided
+            guesses int NOT NULL,                   -- wrong codes so far
+            asked_at datetime(3) NOT NULL,
+            expires_at datetime(3) NOT NULL,
+            decided_at datetime(3),
+            operation binary(16) NOT NULL
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        CREATE INDEX IF NOT EXISTS challenge_user ON challenge (user_id, decided_at);
+
+        -- What was tried under each challenge, in order.
+        CREATE TABLE IF NOT EXISTS step (
+            challenge_id binary(16) NOT NULL,
+            ordinal int NOT NULL,
+            factor varchar(16) NOT NULL,
+            state varchar(16) NOT NULL,
+            at datetime(3) NOT NULL,
+            PRIMARY KEY (challenge_id, ordinal)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        -- What is still to be done, written with the change that calls for it. A relay leases a row before it acts on it.
+        CREATE TABLE IF NOT EXISTS outbox (
+            id binary(16) NOT NULL PRIMARY KEY,     -- of a push: its apns-id
+            kind varchar(16) NOT NULL,              -- push, expiry
+            challenge_id binary(16) NOT NULL,
+            device_id binary(16),
+            due_at datetime(3) NOT NULL,
+            attempts int NOT NULL,
+            holder binary(16),                      -- the relay that acts on it now
+            claim binary(16)                        -- with which claim it took the row
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        CREATE INDEX IF NOT EXISTS outbox_due ON outbox (due_at);
+        CREATE INDEX IF NOT EXISTS outbox_challenge ON outbox (challenge_id);
+
+        -- The relays that run. Each moves its beat; one whose beat stands still is dead, and the others take its rows.
+        CREATE TABLE IF NOT EXISTS relay (
+            id binary(16) NOT NULL PRIMARY KEY,
+            beat bigint NOT NULL,
+            started_at datetime(3) NOT NULL
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        -- The answers kept for requests that come again under the same Idempotency-Key.
+        CREATE TABLE IF NOT EXISTS idempotency (
+            website_id binary(16) NOT NULL,
+            digest binary(32) NOT NULL,             -- SHA-256 of route and key
+            fingerprint binary(32) NOT NULL,        -- SHA-256 of the body
+            state varchar(16) NOT NULL,             -- running, done, shown (held a secret and is not shown again)
+            operation binary(16) NOT NULL,
+            holder binary(16),                      -- the relay that runs it now
+            status int,
+            answer blob,                            -- sealed
+            created_at datetime(3) NOT NULL,
+            PRIMARY KEY (website_id, digest)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        CREATE INDEX IF NOT EXISTS idempotency_age ON idempotency (created_at);
+
+        -- Every change, once. A script that was committed is known by its operation here.
+        CREATE TABLE IF NOT EXISTS audit (
+            id /*M! bigint NOT NULL AUTO_INCREMENT */ /*S! INTEGER */ PRIMARY KEY,
+            operation binary(16) NOT NULL,
+            at datetime(3) NOT NULL,
+            event varchar(32) NOT NULL,
+            website_id binary(16),
+            user_id binary(16),
+            challenge_id binary(16),
+            device_id binary(16),
+            outcome varchar(32),
+            proof varchar(16),
+            UNIQUE (operation)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        -- For people: the users of all websites and their newest phone, under the names they had in the original.
+        CREATE VIEW IF NOT EXISTS Users AS
+        SELECT u.username, u.email, u.phone, lower(hex(u.id)) AS id_token,
+            (SELECT d.push_token FROM device d WHERE d.user_id = u.id AND d.state = 'active'
+             ORDER BY d.created_at DESC, d.id LIMIT 1) AS dev_token,
+            w.name AS website, u.created_at
+        FROM user u JOIN website w ON w.id = u.website_id;
+
+        -- For people: how many logins each website asked for in each hour, and how they ended.
+        CREATE VIEW IF NOT EXISTS LoginsByHour AS
+        SELECT w.name AS website, substr(c.asked_at, 1, 13) AS hour, count(*) AS logins,
+            sum(CASE WHEN c.decision = 'approve' THEN 1 ELSE 0 END) AS approved,
+            sum(CASE WHEN c.decision = 'deny' THEN 1 ELSE 0 END) AS denied,
+            sum(CASE WHEN c.decision = 'fraud' THEN 1 ELSE 0 END) AS fraud,
+            sum(CASE WHEN c.state = 'expired' THEN 1 ELSE 0 END) AS expired,
+            sum(CASE WHEN c.state IN ('cancelled', 'failed') THEN 1 ELSE 0 END) AS other,
+            sum(CASE WHEN c.decided_at IS NULL THEN 1 ELSE 0 END) AS open
+        FROM challenge c JOIN website w ON w.id = c.website_id
+        GROUP BY w.name, substr(c.asked_at, 1, 13);
+
+        -- For people: the logins that wait for an answer now.
+        CREATE VIEW IF NOT EXISTS OpenChallenges AS
+        SELECT lower(hex(c.id)) AS challenge, w.name AS website, u.username, c.state, c.factor, c.asked_at, c.expires_at
+        FROM challenge c JOIN website w ON w.id = c.website_id JOIN user u ON u.id = c.user_id
+        WHERE c.decided_at IS NULL;
+
+        -- For people: the audit with ids as the wire and the log write them.
+        CREATE VIEW IF NOT EXISTS AuditTrail AS
+        SELECT a.id, a.at, a.event, w.name AS website, lower(hex(a.user_id)) AS user_token,
+            lower(hex(a.challenge_id)) AS challenge, lower(hex(a.device_id)) AS device, a.outcome, a.proof
+        FROM audit a LEFT JOIN website w ON w.id = a.website_id;
+        """#
+}

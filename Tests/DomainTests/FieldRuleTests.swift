@@ -1,0 +1,67 @@
+import Testing
+
+@testable import Domain
+
+@Suite struct FieldRuleTests {
+    @Test(arguments: ["a", "Ada Lovelace", "bob@example.com", "日本語", String(repeating: "x", count: 64), "👩‍💻"])
+    func namesThatPeopleHave(name: String) {
+        #expect(FieldRule.username(name) == nil)
+    }
+
+    @Test(arguments: [
+        "", String(repeating: "x", count: 65), "a\u{0}b", "a\nb", "\u{7f}", "a\u{202E}b", "a\u{2066}b", "a\u{200F}",
+        "a\u{2028}b", "\u{E000}",
+    ])
+    func namesThatHideSomething(name: String) {
+        #expect(FieldRule.username(name) != nil)
+    }
+
+    @Test(arguments: ["a@example.com", "first.last+tag@mail.example.org", "x@1and1.example", "o'neil@example.ie"])
+    func addresses(address: String) {
+        #expect(FieldRule.email(address) == nil)
+    }
+
+    @Test(arguments: [
+        "", "a", "a@", "@example.com", "a@b", "a@@example.com", "a b@example.com", ".a@example.com", "a.@example.com",
+        "a..b@example.com", "a@-example.com", "a@example-.com", "a@example..com", "a\r\nBcc: x@example.com",
+        "\"a\"@example.com", "ä@example.com", String(repeating: "a", count: 65) + "@example.com",
+        "a@" + String(repeating: "b.", count: 130) + "com",
+    ])
+    func noAddresses(address: String) {
+        #expect(FieldRule.email(address) != nil)
+    }
+
+    @Test(arguments: ["+4915112345678", "+12025550123", "+2991234567"])
+    func numbers(number: String) {
+        #expect(FieldRule.phone(number) == nil)
+    }
+
+    @Test(arguments: [
+        "", "4915112345678", "+0491511234567", "+49 151 1234567", "+1234567890123456", "+12345", "+١٢٣٤٥٦٧",
+    ])
+    func noNumbers(number: String) {
+        #expect(FieldRule.phone(number) != nil)
+    }
+
+    @Test(arguments: ["203.0.113.7", "0.0.0.0", "2001:db8::1", "::ffff:192.0.2.1"])
+    func hosts(ip: String) {
+        #expect(FieldRule.ip(ip) == nil)
+    }
+
+    @Test(arguments: ["", "256.0.0.1", "1.2.3", "1.2.3.4.5", "example.com", "2001:db8::g", "1.2.3.4 ", "<b>"])
+    func noHosts(ip: String) {
+        #expect(FieldRule.ip(ip) != nil)
+    }
+
+    @Test func websiteNamesAreSafeInFilesAndCertificates() {
+        for name in ["shop", "shop.example.com", "a-1", "1"] { #expect(FieldRule.websiteName(name) == nil) }
+        for name in ["", "Shop", ".shop", "-a", "a/b", "a:b", "..", "ä", String(repeating: "a", count: 65)] {
+            #expect(FieldRule.websiteName(name) != nil, "\(name)")
+        }
+    }
+
+    @Test func languageTags() {
+        for tag in ["en", "de-AT", "zh-Hant-TW"] { #expect(FieldRule.language(tag) == nil) }
+        for tag in ["", "e", "en_US", "en-", "-en", "123", "en-ABCDEFGHI"] { #expect(FieldRule.language(tag) != nil) }
+    }
+}

@@ -1,0 +1,210 @@
+import Domain
+import Relay
+import Storage
+import TestSupport
+import Testing
+import World
+
+@Suite struct LoginTests {
+    @Test(arguments: StoreKind.all) func anApprovedLoginIsToldOnceAndForAll(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (user, _, phone) = try await rig.enrolled("ada", at: shop)
+
+        let asked = try await rig.on { relay in
+            try await relay.login(
+                LoginRequest(subject: .token(user), request: "r-1", ip: "203.0.113.7", service: "pay"), by: shop,
+                as: relay.operations.new())
+        }
+        #expect(asked.verified && asked.factor == .push && asked.number?.count == 2)
+        let push = await rig.pushes.next()
+        #expect(push.challenge == asked.challenge && push.deviceToken == "push-ada")
+        #expect(push.ip == "203.0.113.7" && push.service == "pay" && push.website == "The shop")
+        await rig.settled()
+        let waiting = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        #expect(waiting.result == .wait && waiting.steps.map(\.state) == [.sent])
+
+        let result = try await rig.on { relay in
+            try await relay.answer(asked.challenge, .approve, number: asked.number, by: phone)
+        }
+        #expect(result == .success)
+        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        #expect(told.result == .success && told.factor == .push && told.assurance == .high)
+        #expect(told.proof == .certificate && told.device == phone.id && told.reason == nil)
+        #expect(told.steps.map(\.state) == [.answered])
+
+        for decision in [Decision.approve, .deny, .fraud] {
+            await #expect(throws: Refusal.alreadyDecided(result: "success")) {
+                try await rig.on { relay in
+                    try await relay.answer(asked.challenge, decision, number: asked.number, by: phone)
+                }
+            }
+        }
+        rig.time.advance(by: .seconds(24 * 3600 - 1))
+        #expect(try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) } == told)
+        rig.time.advance(by: .seconds(1))
+        await #expect(throws: Refusal.notFound) {
+            try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        }
+    }
+
+    @Test(arguments: StoreKind.all) func theWrongNumberEndsTheChallengeAndNoneIsNoNumber(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (user, _, phone) = try await rig.enrolled("ada", at: shop)
+        for wrong in ["11", nil] {
+            let asked = try await rig.on { relay in
+                try await relay.login(
+                    LoginRequest(subject: .token(user), number: "12"), by: shop, as: relay.operations.new())
+            }
+            #expect(asked.number == "12")
+            let result = try await rig.on { relay in
+                try await relay.answer(asked.challenge, .approve, number: wrong, by: phone)
+            }
+            #expect(result == .failure)
+            let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+            #expect(told.reason == .wrongNumber && told.assurance == nil)
+        }
+    }
+
+    @Test(arguments: StoreKind.all) func aLaterLoginSupersedesTheOneBefore(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (user, _, phone) = try await rig.enrolled("ada", at: shop)
+        let ask: @Sendable (Relay) async throws -> Asked = { relay in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        let first = try await rig.on(ask)
+        let second = try await rig.on(ask)
+        let told = try await rig.on { relay in try await relay.tell(first.challenge, to: shop) }
+        #expect(told.result == .failure && told.reason == .superseded)
+        await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
+            try await rig.on { relay in
+                try await relay.answer(first.challenge, .approve, number: first.number, by: phone)
+            }
+        }
+        let result = try await rig.on { relay in
+            try await relay.answer(second.challenge, .deny, number: nil, by: phone)
+        }
+        #expect(result == .failure)
+        let denied = try await rig.on { relay in try await relay.tell(second.challenge, to: shop) }
+        #expect(denied.reason == .denied)
+    }
+
+    @Test(arguments: StoreKind.all) func timeEndsWhatNobodyAnswered(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (user, _, phone) = try await rig.enrolled("ada", at: shop)
+        let asked = try await rig.on { relay in
+            try await relay.login(
+                LoginRequest(subject: .token(user), expiresIn: 60), by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        rig.time.advance(by: .seconds(60))
+        // Before anybody wrote it down …
+        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        #expect(told.result == .failure && told.reason == .expired)
+        await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
+            try await rig.on { relay in
+                try await relay.answer(asked.challenge, .approve, number: asked.number, by: phone)
+            }
+        }
+        // … and after the outbox did.
+        _ = try await rig.on { relay in await relay.attend() }
+        await rig.settled()
+        let after = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        #expect(after.reason == .expired && after.steps.map(\.state) == [.expired])
+        #expect(try rig.count("SELECT count(*) FROM outbox") == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func approveAndDenyRaceToExactlyOneEnd(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop", policies: ["number": "0"])
+        let (user, _, phone) = try await rig.enrolled("ada", at: shop)
+        for _ in 0..<1000 {
+            let asked = try await rig.on { relay in
+                try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+            }
+            typealias Answer = Result<ChallengeLife.Result, Refusal>
+            let answers: [Answer] = await withTaskGroup(of: Answer.self) { group in
+                for decision in [Decision.approve, .deny] {
+                    group.addTask {
+                        do {
+                            return .success(
+                                try await rig.on { relay in
+                                    try await relay.answer(asked.challenge, decision, number: nil, by: phone)
+                                })
+                        } catch {
+                            return .failure(error as? Refusal ?? .broken)
+                        }
+                    }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+            let won = answers.compactMap { try? $0.get() }
+            #expect(won == [told.result])
+            #expect(answers.contains(.failure(.alreadyDecided(result: told.result.rawValue))))
+        }
+        let ends = try rig.count("SELECT count(*) FROM audit WHERE event = 'challenge.answered'")
+        #expect(ends == 1000)
+    }
+
+    @Test(arguments: StoreKind.all) func aPhoneRevokedMidwayCannotAnswer(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop", policies: ["number": "0"])
+        let (user, _, phone) = try await rig.enrolled("ada", at: shop)
+        let asked = try await rig.on { relay in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        try rig.execute("UPDATE device SET state = 'revoked'")
+        // The credential was looked up before the revocation: the guard looks again.
+        await #expect(throws: Refusal.self) {
+            try await rig.on { relay in
+                try await relay.answer(asked.challenge, .approve, number: nil, by: phone)
+            }
+        }
+        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        #expect(told.result == .wait)
+        await #expect(throws: Refusal.unauthenticated) {
+            try await rig.on { relay in try await relay.device(phone.id, key: phone.key) }
+        }
+    }
+
+    @Test(arguments: StoreKind.all) func theSameOperationAsksOnce(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
+        let operation = rig.relay.operations.new()
+        let ask: @Sendable (Relay) async throws -> Asked = { relay in
+            try await relay.login(
+                LoginRequest(subject: .token(user)), by: shop, as: relay.operations.again(operation.id))
+        }
+        let first = try await rig.on(ask)
+        await rig.settled()
+        let again = try await rig.on(ask)
+        await rig.settled()
+        #expect(first.challenge == again.challenge && first.number == again.number)
+        #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
+        let told = try await rig.on { relay in try await relay.tell(first.challenge, to: shop) }
+        #expect(told.result == .wait)
+    }
+
+    @Test(arguments: StoreKind.all) func anUnboundUserIsToldAtOnce(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (user, _) = try await rig.on { relay in
+            try await relay.register(
+                Registration(username: "bob", email: nil, phone: nil, displayName: nil, language: nil), by: shop,
+                as: relay.operations.new())
+        }
+        let asked = try await rig.on { relay in
+            try await relay.login(LoginRequest(subject: .username("bob")), by: shop, as: relay.operations.new())
+        }
+        #expect(!asked.verified && asked.factor == nil)
+        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        #expect(told.result == .failure && told.reason == .undeliverable)
+        #expect(rig.pushes.sent.isEmpty)
+        _ = user
+    }
+}

@@ -1,0 +1,62 @@
+import Log
+import Relay
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import Storage
+
+/// Every engine that must keep the contract.
+enum Engine: String, CaseIterable, Sendable, CustomTestStringConvertible {
+    case memory
+    case file
+    case mariadb
+
+    var testDescription: String { rawValue }
+
+    /// A fresh database with the test's tables, and its URL.
+    func database(_ migrations: [Migration] = TestSchema.all) throws -> TestDatabase {
+        switch self {
+        case .memory: return TestDatabase(url: .memory, migrations: migrations)
+        case .file:
+            let directory = try TemporaryDirectory()
+            return TestDatabase(
+                url: .sqlite(path: directory("test.db")), migrations: migrations, directory: directory)
+        case .mariadb:
+            let server = try MariaDBServer.shared()
+            return TestDatabase(
+                url: try StorageURL(server.url(try server.freshDatabase())), migrations: migrations)
+        }
+    }
+}
+
+/// Opens a fresh database for the length of `body`.
+func withStore(_ engine: Engine, _ body: (Store) async throws -> Void) async throws {
+    let database = try engine.database()
+    defer { withExtendedLifetime(database) {} }
+    let store = try database.open()
+    defer { store.close() }
+    try await body(store)
+}
+
+final class TestDatabase {
+    let url: StorageURL
+    let migrations: [Migration]
+    let sink = MemorySink()
+    private let directory: TemporaryDirectory?
+
+    init(url: StorageURL, migrations: [Migration], directory: TemporaryDirectory? = nil) {
+        self.url = url
+        self.migrations = migrations
+        self.directory = directory
+    }
+
+    func open(
+        _ schema: SchemaRequirement = .migrate, migrations: [Migration]? = nil, options: StoreOptions = StoreOptions()
+    ) throws -> Store {
+        try Store.open(
+            url, schema: schema, migrations: migrations ?? self.migrations, time: SystemTime(),
+            log: Log(sink: sink), options: options)
+    }
+}

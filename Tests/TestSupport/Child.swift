@@ -1,0 +1,182 @@
+import CLinux
+import EventLoop
+import Glibc
+import Synchronization
+
+/// Another program, run for a test: its output is kept, its lines can be awaited, and it is ended by its own pid.
+public final class Child: Sendable {
+    public enum Stream: Sendable { case output, errors }
+
+    public struct Problem: Error, CustomStringConvertible {
+        public let description: String
+    }
+
+    /// How a program ended.
+    public struct Ended: Sendable {
+        /// The exit status, or 128 and the signal's number.
+        public let status: Int32
+        public let output: String
+        public let errors: String
+    }
+
+    private struct State {
+        var output: [UInt8] = []
+        var errors: [UInt8] = []
+        var status: Int32?
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    public let pid: pid_t
+    private let name: String
+    private let state = Mutex(State())
+
+    /// Runs a program to its end.
+    public static func run(_ program: String, _ arguments: [String], in directory: String? = nil) async throws -> Ended
+    {
+        try await Child(program, arguments, in: directory).ended()
+    }
+
+    /// Starts a program, found by the PATH unless it is named by a path. Its standard input is empty.
+    public init(
+        _ program: String, _ arguments: [String], environment: [String: String] = [:], in directory: String? = nil
+    ) throws {
+        var output: [Int32] = [0, 0]
+        var errors: [Int32] = [0, 0]
+        guard pipe2(&output, O_CLOEXEC) == 0, pipe2(&errors, O_CLOEXEC) == 0 else {
+            throw Problem(description: "pipe2: errno \(errno)")
+        }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, output[1], 1)
+        posix_spawn_file_actions_adddup2(&actions, errors[1], 2)
+        posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+        if let directory { posix_spawn_file_actions_addchdir_np(&actions, directory) }
+
+        // Threads of tests block most signals, and ignore some; a child must feel what a test sends it.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        var all = sigset_t()
+        sigemptyset(&none)
+        sigfillset(&all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+
+        let argv = Self.strings([program] + arguments)
+        let envp = Self.strings(Self.environment(changed: environment))
+        defer { for string in argv + envp { free(string) } }
+        var pid: pid_t = 0
+        let failed = posix_spawnp(&pid, program, &actions, &attributes, argv, envp)
+        close(output[1])
+        close(errors[1])
+        guard failed == 0 else {
+            close(output[0])
+            close(errors[0])
+            throw Problem(description: "\(program): \(String(cString: strerror(failed)))")
+        }
+        self.pid = pid
+        name = program
+        let reader = try WorkerThread(name: "child")
+        let (out, err) = (output[0], errors[0])
+        reader.post {
+            self.collect(out, err)
+            reader.stop()
+        }
+    }
+
+    public func signal(_ number: Int32) { kill(pid, number) }
+
+    /// Waits for the end and for all that was written until then.
+    public func ended() async -> Ended {
+        let status = await value { $0.status }
+        return state.withLock { state in
+            Ended(
+                status: status, output: String(decoding: state.output, as: UTF8.self),
+                errors: String(decoding: state.errors, as: UTF8.self))
+        }
+    }
+
+    /// Waits for a line that holds `part`.
+    public func line(_ stream: Stream, with part: String) async throws -> String {
+        let found = await value { state -> Result<String, Problem>? in
+            let text = String(decoding: stream == .output ? state.output : state.errors, as: UTF8.self)
+            if let line = text.split(separator: "\n").first(where: { $0.contains(part) }), text.contains("\(line)\n") {
+                return .success(String(line))
+            }
+            guard let status = state.status else { return nil }
+            let all = String(decoding: state.output + state.errors, as: UTF8.self)
+            return .failure(Problem(description: "\(self.name) ended with \(status), and never said \(part): \(all)"))
+        }
+        return try found.get()
+    }
+
+    /// Waits until `look` finds something; it looks again after everything that happens.
+    private func value<Value: Sendable>(_ look: @escaping (borrowing State) -> Value?) async -> Value {
+        while true {
+            if let value = state.withLock({ look($0) }) { return value }
+            await withCheckedContinuation { continuation in
+                let early = state.withLock { state -> Bool in
+                    if look(state) != nil { return true }
+                    state.waiters.append(continuation)
+                    return false
+                }
+                if early { continuation.resume() }
+            }
+        }
+    }
+
+    private func change(_ body: (inout State) -> Void) {
+        let waiters = state.withLock { state in
+            body(&state)
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// The reader thread's work, until both streams end; then the child is reaped.
+    private func collect(_ output: Int32, _ errors: Int32) {
+        var open = [
+            pollfd(fd: output, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: errors, events: Int16(POLLIN), revents: 0),
+        ]
+        var chunk = [UInt8](repeating: 0, count: 16 << 10)
+        while open.contains(where: { $0.fd >= 0 }) {
+            if poll(&open, 2, -1) < 0 { continue }
+            for index in open.indices where open[index].fd >= 0 && open[index].revents != 0 {
+                let count = read(open[index].fd, &chunk, chunk.count)
+                if count > 0 {
+                    change { state in
+                        if index == 0 { state.output += chunk[..<count] } else { state.errors += chunk[..<count] }
+                    }
+                } else if count == 0 || errno != EINTR {
+                    close(open[index].fd)
+                    open[index].fd = -1
+                }
+            }
+        }
+        var status: Int32 = 0
+        while waitpid(pid, &status, 0) < 0 && errno == EINTR {}
+        let ended = status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
+        change { $0.status = ended }
+    }
+
+    private static func strings(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
+        texts.map { strdup($0) } + [nil]
+    }
+
+    private static func environment(changed: [String: String]) -> [String] {
+        var texts: [String] = []
+        var next = clinux_environment()
+        while let place = next, let text = place.pointee {
+            let pair = String(cString: text)
+            if !changed.keys.contains(where: { pair.hasPrefix("\($0)=") }) { texts.append(pair) }
+            next = place + 1
+        }
+        return texts + changed.map { "\($0.key)=\($0.value)" }
+    }
+}

@@ -1,0 +1,212 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// A real mariadbd in a directory of its own, on a port and a socket of its own. It and the directory are gone when the
+/// test process is, however that ends.
+public final class MariaDBServer: Sendable {
+    public struct Failed: Error, CustomStringConvertible {
+        public let description: String
+    }
+
+    public let port: UInt16
+    private let directory: String
+    private let readiness: Readiness
+    private let process = Mutex<pid_t>(0)
+    private let databases = Atomic<Int>(0)
+
+    /// The one that tests share; nobody stops it.
+    public static func shared() throws -> MariaDBServer { try common.get() }
+
+    /// The one for tests that kill and stop it; they run one after the other.
+    public static func victim() throws -> MariaDBServer { try other.get() }
+
+    private static let common = Result { try MariaDBServer() }
+    private static let other = Result { try MariaDBServer() }
+
+    public init() throws {
+        var template = Array("/tmp/twoefay-mariadb-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw Failed(description: "mkdtemp: \(errno)") }
+        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        port = try Self.freePort()
+        try Self.leaveToJanitor(directory)
+        readiness = try Readiness(path: "\(directory)/ready")
+        let install = try Self.spawn(
+            ["mariadb-install-db", "--no-defaults", "--datadir=\(directory)/data", "--skip-test-db"]
+                + ["--auth-root-authentication-method=normal"] + Self.asRoot, output: "\(directory)/install.log")
+        guard Self.wait(install) == 0 else {
+            throw Failed(description: "mariadb-install-db failed: see \(directory)/install.log")
+        }
+        try start()
+    }
+
+    // MARK: Using it
+
+    public func freshDatabase() throws -> String {
+        let name = "test\(databases.wrappingAdd(1, ordering: .relaxed).newValue)"
+        try sql("CREATE DATABASE \(name)")
+        return name
+    }
+
+    /// For `StorageURL`; through another port if a proxy stands there.
+    public func url(_ database: String, port: UInt16? = nil) -> String {
+        "mariadb://root@127.0.0.1:\(port ?? self.port)/\(database)"
+    }
+
+    public var socket: String { "\(directory)/socket" }
+
+    /// Runs SQL as the server's administrator.
+    public func sql(_ text: String) throws {
+        let client = try Self.spawn(
+            ["mariadb", "--no-defaults", "--user=root", "--socket=\(socket)", "--execute=\(text)"],
+            output: "\(directory)/client.log")
+        guard Self.wait(client) == 0 else { throw Failed(description: "failed: \(text)") }
+    }
+
+    // MARK: Harming it
+
+    /// kill -9, and it is dead when this returns.
+    public func kill() {
+        process.withLock { process in
+            guard process > 0 else { return }
+            Glibc.kill(process, SIGKILL)
+            _ = Self.wait(process)
+            process = 0
+        }
+    }
+
+    /// The process stands still; its connections stay open and nothing answers.
+    public func pause() { process.withLock { _ = Glibc.kill($0, SIGSTOP) } }
+    public func resume() { process.withLock { _ = Glibc.kill($0, SIGCONT) } }
+
+    /// On the same files and the same port. Returns when it answers.
+    public func start() throws {
+        let started = try Self.spawn(
+            [
+                "mariadbd", "--no-defaults", "--datadir=\(directory)/data", "--socket=\(socket)", "--port=\(port)",
+                "--bind-address=127.0.0.1", "--skip-name-resolve", "--innodb-buffer-pool-size=64M",
+                "--innodb-flush-log-at-trx-commit=1",
+            ] + Self.asRoot, output: "\(directory)/error.log",
+            environment: "NOTIFY_SOCKET=\(directory)/ready")
+        process.withLock { $0 = started }
+        try Self.write("\(started)", to: "\(directory)/pid")
+        try readiness.wait(for: started)
+    }
+
+    // MARK: Processes
+
+    private static let asRoot = getuid() == 0 ? ["--user=root"] : []
+
+    /// A shell that waits until this process is gone, however it went, then ends the server and removes the directory.
+    private static func leaveToJanitor(_ directory: String) throws {
+        var ends: [Int32] = [0, 0]
+        guard pipe2(&ends, O_CLOEXEC) == 0 else { throw Failed(description: "pipe2: \(errno)") }
+        let script =
+            "read end; [ -f '\(directory)/pid' ] && kill -9 \"$(cat '\(directory)/pid')\"; rm -rf '\(directory)'"
+        _ = try spawn(["sh", "-c", script], input: ends[0])
+        close(ends[0])
+        // The other end stays open as long as this process lives.
+    }
+
+    private static func spawn(
+        _ arguments: [String], input: Int32? = nil, output: String = "/dev/null",
+        environment variable: String = "NOTIFY_SOCKET="
+    ) throws -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        if let input {
+            posix_spawn_file_actions_adddup2(&actions, input, 0)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        }
+        posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        posix_spawn_file_actions_adddup2(&actions, 1, 2)
+        // A process group of its own: an interrupt at the keyboard ends the tests, and the janitor the rest.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // Threads of tests block most signals and ignore some; a child must feel what a test sends it.
+        var none = sigset_t()
+        var all = sigset_t()
+        sigemptyset(&none)
+        sigfillset(&all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setflags(
+            &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        var words = arguments.map { (word: String) -> UnsafeMutablePointer<CChar>? in strdup(word) } + [nil]
+        defer { for word in words { free(word) } }
+        let inherited = getenv("PATH").map { (path: UnsafeMutablePointer<CChar>) in String(cString: path) }
+        let path = strdup("PATH=\(inherited ?? ""):/usr/sbin:/sbin:/usr/bin:/bin")
+        var environment: [UnsafeMutablePointer<CChar>?] = [path, strdup(variable), nil]
+        defer { for word in environment { free(word) } }
+        // Servers live in /usr/sbin, which is not on everybody's path.
+        let program = ["/usr/sbin", "/usr/bin", "/bin"].map { "\($0)/\(arguments[0])" }
+            .first { (path: String) in access(path, X_OK) == 0 }
+        var child: pid_t = 0
+        let status = posix_spawn(&child, program ?? arguments[0], &actions, &attributes, &words, &environment)
+        guard status == 0 else { throw Failed(description: "\(arguments[0]): \(String(cString: strerror(status)))") }
+        return child
+    }
+
+    private static func wait(_ child: pid_t) -> Int32 {
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0, errno == EINTR {}
+        return status
+    }
+
+    private static func write(_ text: String, to path: String) throws {
+        guard let file = fopen(path, "w") else { throw Failed(description: "\(path): \(errno)") }
+        fputs(text, file)
+        fclose(file)
+    }
+
+    private static func freePort() throws -> UInt16 {
+        let descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let bound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
+            }
+        }
+        guard bound else { throw Failed(description: "no free port: \(errno)") }
+        return UInt16(bigEndian: address.sin_port)
+    }
+}
+
+/// Where a server says that it is ready, by systemd's protocol: a datagram.
+private struct Readiness: Sendable {
+    private let descriptor: Int32
+
+    init(path: String) throws {
+        descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+        let bound = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        // Now and then a look at the server itself: one that died says nothing.
+        var patience = timeval(tv_sec: 1, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        guard bound == 0 else { throw MariaDBServer.Failed(description: "\(path): \(errno)") }
+    }
+
+    func wait(for server: pid_t) throws {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        for _ in 0..<60 {
+            let count = recv(descriptor, &bytes, bytes.count, 0)
+            let message = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+            if message.split(separator: "\n").contains("READY=1") { return }
+            guard waitpid(server, nil, WNOHANG) == 0 else { break }
+        }
+        throw MariaDBServer.Failed(description: "mariadbd did not start: see its error.log")
+    }
+}

@@ -1,0 +1,211 @@
+import Bytes
+import Crypto
+import Domain
+import EventLoop
+import Log
+import Relay
+import Storage
+import Synchronization
+import World
+
+/// A relay over a real store, on one real loop, with a clock that the test moves and a push service that the test is.
+public final class RelayRig: Sendable {
+    public static let origin = "https://login.example.com:8080"
+
+    public let time: TestTime
+    public let store: Store
+    public let relay: Relay
+    public let pushes = Pushes()
+    public let sink = MemorySink()
+    private let loops: LoopGroup
+    private let errands = Errands()
+    private let place: FreshStore
+    public var loop: EventLoop { loops.loops[0] }
+
+    public init(_ kind: StoreKind, time: TestTime = TestTime()) async throws {
+        self.time = time
+        place = try await kind.fresh()
+        let log = Log(minimum: .debug, time: time, sink: sink)
+        let loops = try LoopGroup.start(count: 1, time: SystemTime())
+        self.loops = loops
+        // The store's deadlines run on the machine's clock: a test that moves its own must not time them out.
+        store = try Store.open(place.url, schema: .migrate, time: SystemTime(), log: log)
+        relay = try Self.relay(
+            over: store, push: pushes, time: time, randomness: SystemRandomness(), log: log, isAlone: false
+        ) { [errands] work in errands.spawn(work) }
+    }
+
+    /// Until everything that the relay began on its own has ended.
+    public func settled() async { await errands.settled() }
+
+    deinit {
+        store.close()
+        loops.stopAndJoin()
+    }
+
+    public static func relay(
+        over store: Store, push: (any PushSender)?, time: any TimeSource, randomness: any Randomness, log: Log,
+        isAlone: Bool, spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
+    ) throws -> Relay {
+        let master = Secret(Array(repeating: 7, count: 32))
+        return Relay(
+            settings: Relay.Settings(
+                origin: origin, pin: SHA256.hash(Array("pin".utf8)), policy: Policy(), isAlone: isAlone),
+            store: store, push: push,
+            phones: try CertificateAuthority.create(
+                commonName: "phones", days: 10, at: time.now()),
+            masterKey: master, sealer: try Sealer(keys: [Sealer.Key(id: "1", key: master)]), time: time,
+            randomness: randomness, log: log, spawn: spawn)
+    }
+
+    /// Runs on the relay's loop, as every request does.
+    public func on<Value: Sendable>(_ body: @escaping @Sendable (Relay) async throws -> Value) async throws -> Value {
+        let relay = relay
+        let outcome = await loop.perform { () async -> Result<Value, any Error> in
+            do { return .success(try await body(relay)) } catch { return .failure(error) }
+        }
+        return try outcome.get()
+    }
+
+    /// A website with a key of its own, known to the relay.
+    public func website(_ name: String, policies: [String: String] = [:]) async throws -> Website {
+        var policy = Policy()
+        for (key, text) in policies { try policy.set(key, to: text) }
+        let key = SHA256.hash(Array(name.utf8))
+        let json = policy.json
+        let new = Websites.New(
+            id: relay.operations.draw(), name: name, displayName: "The \(name)", policy: json, callback: nil,
+            keyThumbprint: key, createdAt: time.now())
+        let operation = relay.operations.new()
+        let query = Websites.add(new, as: operation)
+        let store = store
+        let added = try await on { _ in try await store.run(query) }
+        guard added else { throw RigFailure("the website \(name) is there already") }
+        return try await on { relay in try await relay.website(named: name, key: key) }
+    }
+
+    /// A user with one bound phone.
+    public func enrolled(
+        _ username: String, at website: Website, pushToken: String? = nil
+    ) async throws -> (user: UserID, phone: TestPhone, credential: PhoneCredential) {
+        let (token, activation) = try await on { relay in
+            try await relay.register(
+                Registration(username: username, email: nil, phone: nil, displayName: nil, language: nil), by: website,
+                as: relay.operations.new())
+        }
+        let phone = try TestPhone(pushToken: pushToken ?? "push-\(username)")
+        let bound = try await bind(phone, user: token, code: activation.code, website: website.name)
+        let key = phone.key.publicKey.spkiThumbprint
+        return (token, phone, try await on { relay in try await relay.device(bound.device, key: key) })
+    }
+
+    public func bind(_ phone: TestPhone, user: UserID, code: String, website: String) async throws -> Bound {
+        let proof = try phone.proof(
+            token: user.text, code: code, origin: Self.origin, website: website, at: time.now())
+        return try await on { relay in
+            try await relay.bind(
+                BindRequest(
+                    token: user, pushToken: phone.pushToken, activationCode: code, proof: proof, binding: nil,
+                    name: "Phone", platform: .ios, environment: .production))
+        }
+    }
+}
+
+public struct RigFailure: Error, CustomStringConvertible {
+    public let description: String
+    public init(_ description: String) { self.description = description }
+}
+
+/// What the relay spawned and nobody waits for, so that a test can.
+private final class Errands: Sendable {
+    private struct State {
+        var running = 0
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    func spawn(_ work: @escaping @Sendable () async -> Void) {
+        state.withLock { $0.running += 1 }
+        EventLoop.current?.spawn {
+            await work()
+            self.ended()
+        }
+    }
+
+    func settled() async {
+        await withCheckedContinuation { continuation in
+            let idle = state.withLock { state in
+                if state.running > 0 { state.waiting.append(continuation) }
+                return state.running == 0
+            }
+            if idle { continuation.resume() }
+        }
+    }
+
+    private func ended() {
+        let waiting = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            state.running -= 1
+            guard state.running == 0 else { return [] }
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}
+
+/// A push service that keeps what it is sent and answers as it was told to.
+public final class Pushes: PushSender {
+    private struct State {
+        var sent: [Push] = []
+        var answers: [PushOutcome] = []
+        var waiting: [CheckedContinuation<Push, Never>] = []
+        var taken = 0
+    }
+
+    private let state = Mutex(State())
+
+    public init() {}
+
+    /// The answers to come, in order; `.accepted` behind them.
+    public func answer(_ outcomes: PushOutcome...) { state.withLock { $0.answers += outcomes } }
+
+    public var sent: [Push] { state.withLock { $0.sent } }
+
+    /// The next push that has not been taken yet, as soon as it is there.
+    public func next() async -> Push {
+        await withCheckedContinuation { continuation in
+            let ready = state.withLock { state -> Push? in
+                guard state.taken < state.sent.count else {
+                    state.waiting.append(continuation)
+                    return nil
+                }
+                state.taken += 1
+                return state.sent[state.taken - 1]
+            }
+            if let ready { continuation.resume(returning: ready) }
+        }
+    }
+
+    public func send(_ push: Push) async -> PushOutcome {
+        let (outcome, waiter) = state.withLock { state -> (PushOutcome, CheckedContinuation<Push, Never>?) in
+            state.sent.append(push)
+            let waiter = state.waiting.isEmpty ? nil : state.waiting.removeFirst()
+            if waiter != nil { state.taken += 1 }
+            return (state.answers.isEmpty ? .accepted : state.answers.removeFirst(), waiter)
+        }
+        waiter?.resume(returning: push)
+        return outcome
+    }
+}
+
+extension RelayRig {
+    /// What an operator would ask the store.
+    public func count(_ sql: String) throws -> Int64 {
+        try store.runBlocking(Script("test", reads: [Step(Statement(sql))]))[0][0].integer(0)
+    }
+
+    public func execute(_ sql: String) throws {
+        _ = try store.runBlocking(Script("test", writes: [Step(Statement(sql))]))
+    }
+}

@@ -1,0 +1,33 @@
+import Storage
+
+/// The stores that the relay runs on; what holds on one must hold on all.
+public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {
+    case memory, file, mariadb
+
+    public static var all: [StoreKind] { allCases }
+
+    public var description: String { rawValue }
+
+    /// A new, empty store, there for as long as the value is held.
+    public func fresh() async throws -> FreshStore {
+        switch self {
+        case .memory: return FreshStore(url: .memory, kept: nil)
+        case .file:
+            let directory = try TemporaryDirectory()
+            return FreshStore(url: .sqlite(path: directory("twoefay.db")), kept: directory)
+        case .mariadb:
+            let server = try MariaDBServer.shared()
+            return FreshStore(url: try StorageURL(server.url(try server.freshDatabase())), kept: server)
+        }
+    }
+}
+
+public final class FreshStore: Sendable {
+    public let url: StorageURL
+    private let kept: (any AnyObject & Sendable)?
+
+    init(url: StorageURL, kept: (any AnyObject & Sendable)?) {
+        self.url = url
+        self.kept = kept
+    }
+}

@@ -1,0 +1,48 @@
+import Glibc
+
+/// A directory of a test's own, removed with all that is in it when the test lets go of it.
+public final class TemporaryDirectory: Sendable {
+    public let path: String
+
+    public init() throws {
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(parent)/twoefay-test-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw Child.Problem(description: "mkdtemp: errno \(errno)") }
+        path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    deinit { Self.remove(path) }
+
+    /// The path of something in it.
+    public func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// What lies in it, in order.
+    public var names: [String] { Self.names(in: path) }
+
+    public static func names(in path: String) -> [String] {
+        guard let directory = opendir(path) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+                tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    /// The permissions of a file, or 0 if there is none.
+    public static func mode(of path: String) -> mode_t {
+        var state = stat()
+        return stat(path, &state) == 0 ? state.st_mode & 0o7777 : 0
+    }
+
+    private static func remove(_ path: String) {
+        for name in names(in: path) {
+            let entry = "\(path)/\(name)"
+            if unlink(entry) != 0 { remove(entry) }
+        }
+        rmdir(path)
+    }
+}
