@@ -107,6 +107,7 @@ let package = Package(
         tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),
+        tests("Program", ["JSON", "TestSupport", "twoefay", "twoefayd"]),
         tests("QR", ["QR"]),
         tests("Relay", ["Bytes", "Crypto", "Domain", "JSON", "Relay", "Storage", "TestSupport", "World"]),
         tests("Storage", ["CLinux", "EventLoop", "Log", "Relay", "Storage", "TestSupport", "World"]),

@@ -1,1 +1,4 @@
-print("twoefay")
+import Daemon
+import Glibc
+
+exit(Tool.run(Array(CommandLine.arguments.dropFirst())))

@@ -1,1 +1,4 @@
-print("twoefayd")
+import Daemon
+import Glibc
+
+exit(DaemonProgram.run(Array(CommandLine.arguments.dropFirst())))

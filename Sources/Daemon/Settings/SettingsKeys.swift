@@ -59,7 +59,7 @@ public enum SettingsKeys {
     private static let policies: [SettingsKey] = Policy.keys.map { .policy($0, policyTexts[$0] ?? "") }
 
     /// What each policy means; a test sees to it that none is missing.
-    static let policyTexts = [
+    public static let policyTexts = [
         "answers":
             "Who answers: certificate (the phone, with its certificate) or website (the website for its own users).",
         "guesses": "Wrong codes that one challenge bears.",

@@ -1,3 +1,4 @@
+import Glibc
 import Bytes
 import Log
 import Storage
@@ -56,7 +57,8 @@ public struct HostPort: SettingsText, Hashable {
             guard let end = text.firstIndex(of: "]") else { return nil }
             host = text[text.index(after: text.startIndex)..<end]
             rest = text[text.index(after: end)...]
-            guard host.contains(":"), host.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." }) else { return nil }
+            var address = in6_addr()
+            guard inet_pton(AF_INET6, String(host), &address) == 1 else { return nil }
         } else {
             if let colon = text.firstIndex(of: ":") { (host, rest) = (text[..<colon], text[colon...]) }
             let allowed = { (byte: UInt8) in

@@ -1,0 +1,170 @@
+import Bytes
+import Crypto
+import World
+
+/// What lies in the files that the settings name, read and found to fit together.
+public struct Materials: Sendable {
+    /// PEM: the server's certificate and what leads to its authority.
+    public let certificate: [UInt8]
+    public let key: Secret
+    /// The authority that phones pin.
+    public let authority: Certificate
+    /// PEM.
+    public let websites: [UInt8]
+    public let phones: CertificateAuthority
+    /// PEM, and nil where no list is set.
+    public let revoked: [UInt8]?
+    public let masterKey: MasterKey
+    /// Nil where no push service is set.
+    public let push: Push?
+    /// What works today and will not for long.
+    public let warnings: [String]
+
+    public struct Push: Sendable {
+        public enum Credential: Sendable {
+            case token(key: P256PrivateKey, keyID: String, teamID: String)
+            /// Both PEM.
+            case certificate([UInt8], key: Secret)
+        }
+
+        public let endpoint: WebAddress
+        public let topic: String
+        public let credential: Credential
+        /// PEM of an authority to trust besides the system's.
+        public let authority: [UInt8]?
+    }
+
+    /// Everything that is wrong is said at once.
+    public static func load(_ settings: Settings, at now: Timestamp) throws(Failure) -> Materials {
+        var reading = Reading(settings: settings, now: now)
+        let materials = reading.all()
+        guard let materials, reading.problems.isEmpty else {
+            throw Failure(
+                .failed, reading.problems.joined(separator: "\n"),
+                next: "These files are named in the settings; docs/operations.md says what each is and how to renew it."
+            )
+        }
+        return materials
+    }
+}
+
+/// Reads on after a problem, to find the others.
+private struct Reading {
+    let settings: Settings
+    let now: Timestamp
+    var problems: [String] = []
+    var warnings: [String] = []
+
+    mutating func all() -> Materials? {
+        let tls = settings.tls
+        let chain = bytes(tls.certificate)
+        let server = certificate(tls.certificate, chain)
+        let key = secret(tls.key)
+        let authority = certificate(tls.authority, bytes(tls.authority))
+        let websites = bytes(tls.websites)
+        _ = certificate(tls.websites, websites)
+        let phones = authorityWithKey(tls.phones, tls.phonesKey)
+        let revoked = tls.revoked.flatMap { bytes($0) }
+        let masterKey = master()
+        let push = push()
+        fits(server, key)
+        guard let chain, let key, let authority, let websites, let phones, let masterKey else { return nil }
+        return Materials(
+            certificate: chain, key: key, authority: authority, websites: websites, phones: phones, revoked: revoked,
+            masterKey: masterKey, push: push, warnings: warnings)
+    }
+
+    private mutating func bytes(_ file: FileName) -> [UInt8]? {
+        do throws(Files.Problem) {
+            return try Files.read(settings.path(of: file))
+        } catch {
+            problems.append(error.text)
+            return nil
+        }
+    }
+
+    private mutating func secret(_ file: FileName) -> Secret? {
+        do throws(Files.Problem) {
+            return Secret(try Files.readPrivate(settings.path(of: file)))
+        } catch {
+            problems.append(error.text)
+            return nil
+        }
+    }
+
+    /// The first certificate of a file, in its time.
+    private mutating func certificate(_ file: FileName, _ pem: [UInt8]?) -> Certificate? {
+        guard let pem else { return nil }
+        let path = settings.path(of: file)
+        do throws(CryptoFailure) {
+            guard let certificate = try Certificate.all(pem: pem).first else {
+                problems.append("\(path): holds no certificate")
+                return nil
+            }
+            if now > certificate.notAfter {
+                problems.append("\(path): expired at \(certificate.notAfter.rfc3339)")
+            } else if now < certificate.notBefore {
+                problems.append("\(path): is not valid before \(certificate.notBefore.rfc3339)")
+            } else if certificate.notAfter - now < .seconds(30 * 86_400) {
+                warnings.append("\(path): expires at \(certificate.notAfter.rfc3339)")
+            }
+            return certificate
+        } catch {
+            problems.append("\(path): \(error.description)")
+            return nil
+        }
+    }
+
+    private mutating func authorityWithKey(_ certificateFile: FileName, _ keyFile: FileName) -> CertificateAuthority? {
+        let certificate = certificate(certificateFile, bytes(certificateFile))
+        let pem = secret(keyFile)
+        guard let certificate, let pem else { return nil }
+        do throws(CryptoFailure) {
+            return try CertificateAuthority(certificate: certificate, key: try P256PrivateKey(pem: pem))
+        } catch {
+            problems.append("\(settings.path(of: keyFile)): \(error.description)")
+            return nil
+        }
+    }
+
+    private mutating func master() -> MasterKey? {
+        guard let file = secret(settings.masterKey) else { return nil }
+        if let key = MasterKey(file: file.reveal()) { return key }
+        problems.append("\(settings.path(of: settings.masterKey)): must hold 64 hexadecimal digits")
+        return nil
+    }
+
+    /// A certificate of another kind than ours is left to TLS, which refuses a key that does not fit.
+    private mutating func fits(_ certificate: Certificate?, _ key: Secret?) {
+        guard let certificate, let key, let expected = try? certificate.publicKey(),
+            let own = try? P256PrivateKey(pem: key)
+        else { return }
+        if own.publicKey != expected {
+            problems.append(
+                "\(settings.path(of: settings.tls.key)): is not the key of \(settings.path(of: settings.tls.certificate))"
+            )
+        }
+    }
+
+    private mutating func push() -> Materials.Push? {
+        guard let topic = settings.push.topic, let wanted = settings.push.credential else { return nil }
+        var credential: Materials.Push.Credential?
+        switch wanted {
+        case .token(let file, let keyID, let teamID):
+            guard let pem = secret(file) else { break }
+            do throws(CryptoFailure) {
+                credential = .token(key: try P256PrivateKey(pem: pem), keyID: keyID, teamID: teamID)
+            } catch {
+                problems.append("\(settings.path(of: file)): \(error.description)")
+            }
+        case .certificate(let file, let keyFile):
+            let pem = bytes(file)
+            _ = certificate(file, pem)
+            if let pem, let key = secret(keyFile) { credential = .certificate(pem, key: key) }
+        }
+        let authority = settings.push.authority.flatMap { bytes($0) }
+        guard let credential else { return nil }
+        return Materials.Push(
+            endpoint: settings.push.endpoint, topic: topic, credential: credential, authority: authority)
+    }
+}

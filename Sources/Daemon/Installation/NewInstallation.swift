@@ -1,0 +1,186 @@
+import Bytes
+import Crypto
+import Log
+import Relay
+import Storage
+import World
+
+/// What `twoefay init` makes: settings, keys, certificates and an empty store; after a failure, nothing.
+public struct NewInstallation: Sendable {
+    public let directory: String
+    public let settings: Settings
+    /// The names and addresses that the server's certificate is for.
+    public let hosts: [String]
+
+    public static let settingsName = "twoefay.yaml"
+    /// Apple's devices accept no server certificate that is valid for longer, whoever signed it.
+    static let serverDays = 825
+    static let authorityDays = 3650
+
+    public var settingsPath: String { Files.resolve(Self.settingsName, in: directory) }
+
+    /// - Parameter hosts: the first one is the origin's; where none is given the installation is for this machine alone.
+    public init(
+        directory: String, storage: StorageText = StorageText(path: "twoefay.db"),
+        listen: HostPort = HostPort(host: "127.0.0.1", port: 8080), hosts: [String] = []
+    ) throws(Failure) {
+        let help = "Run 'twoefay init --help' for what it takes."
+        guard listen.port != 0 else {
+            throw Failure(.usage, "--listen needs a port: it becomes part of the origin", next: help)
+        }
+        for host in hosts {
+            guard let (_, port) = HostPort.split(host.contains(":") ? "[\(host)]" : host), port == nil else {
+                throw Failure(.usage, "--host \(host) is neither a host name nor an address", next: help)
+            }
+        }
+        self.directory = directory
+        self.hosts = hosts.isEmpty ? ["localhost", "127.0.0.1", "::1"] : hosts
+        settings = Settings(
+            directory: directory, origin: WebAddress(secure: true, host: self.hosts[0], port: listen.port),
+            listen: listen, storage: storage)
+    }
+
+    /// Makes it. Nothing that is there is overwritten.
+    public func create(
+        time: any TimeSource = SystemTime(), randomness: any Randomness = SystemRandomness(), log: Log
+    ) throws(Failure) {
+        var site = Site(directory: directory)
+        do throws(Failure) {
+            try site.open()
+            let files = try contents(at: time.now(), randomness)
+            for file in files where Files.exists(site.path(file.name)) { throw occupied(file.name) }
+            for file in files { try site.write(file) }
+            try createStore(&site, time: time, log: log)
+            // Last of all: with the settings there is an installation, without them there is none.
+            let text = SettingsExample.annotated(settings)
+            try site.write(File(name: Self.settingsName, bytes: Array(text.utf8), isPrivate: true))
+            try site.sync()
+        } catch {
+            site.undo()
+            throw error
+        }
+    }
+
+    struct File {
+        let name: String
+        let bytes: [UInt8]
+        let isPrivate: Bool
+    }
+
+    private func contents(at now: Timestamp, _ randomness: any Randomness) throws(Failure) -> [File] {
+        let names = settings.tls
+        do throws(CryptoFailure) {
+            func authority(_ commonName: String) throws(CryptoFailure) -> CertificateAuthority {
+                try CertificateAuthority.create(
+                    commonName: commonName, days: Self.authorityDays, at: now, randomness: randomness)
+            }
+            let server = try authority("Twoefay server authority")
+            let websites = try authority("Twoefay website authority")
+            let phones = try authority("Twoefay phone authority")
+            let issued = try server.issueServer(names: hosts, days: Self.serverDays, at: now)
+            return [
+                File(name: names.authority.written, bytes: try server.certificatePEM(), isPrivate: false),
+                File(name: "ca.key", bytes: try server.keyPEM().reveal(), isPrivate: true),
+                File(name: names.certificate.written, bytes: try issued.certificatePEM(), isPrivate: false),
+                File(name: names.key.written, bytes: try issued.keyPEM().reveal(), isPrivate: true),
+                File(name: names.websites.written, bytes: try websites.certificatePEM(), isPrivate: false),
+                File(name: names.websitesKey.written, bytes: try websites.keyPEM().reveal(), isPrivate: true),
+                File(name: names.phones.written, bytes: try phones.certificatePEM(), isPrivate: false),
+                File(name: names.phonesKey.written, bytes: try phones.keyPEM().reveal(), isPrivate: true),
+                File(name: settings.masterKey.written, bytes: MasterKey.generate(randomness).file, isPrivate: true),
+            ]
+        } catch {
+            throw Failure(.failed, "the certificates could not be made: \(error.description)", next: "Try again.")
+        }
+    }
+
+    private func createStore(_ site: inout Site, time: any TimeSource, log: Log) throws(Failure) {
+        let url = try settings.store()
+        switch url {
+        case .memory:
+            throw Failure(
+                .usage, "a store in memory is gone when its program ends",
+                next: "Give --storage sqlite:FILE or --storage mariadb://USER@HOST/DATABASE.")
+        case .sqlite(let path):
+            if Files.exists(path) { throw occupiedStore(url) }
+            site.made(path)
+            site.made(path + "-wal")
+            site.made(path + "-shm")
+        case .mariadb:
+            // A store that opens belongs to an installation already, whose master key sealed what is in it.
+            if let store = try? Store.open(url, schema: .require, time: time, log: log) {
+                store.close()
+                throw occupiedStore(url)
+            }
+        }
+        do throws(StoreFailure) {
+            try Store.open(url, schema: .migrate, time: time, log: log).close()
+        } catch {
+            throw Failure(store: error)
+        }
+    }
+
+    private func occupied(_ name: String) -> Failure {
+        Failure(
+            .conflict, "\(Files.resolve(name, in: directory)) is there already",
+            next: "Nothing was changed. Choose another directory, or move what is there away: its keys may be in use.")
+    }
+
+    private func occupiedStore(_ url: StorageURL) -> Failure {
+        Failure(
+            .conflict, "\(url) is there already, and belongs to an installation",
+            next: "Nothing was changed. Choose another --storage; what is sealed in this one needs the keys it has.")
+    }
+}
+
+/// The directory while it is being filled, and the way back.
+private struct Site {
+    let directory: String
+    private var files: [String] = []
+    private var madeDirectory = false
+
+    init(directory: String) { self.directory = directory }
+
+    func path(_ name: String) -> String { Files.resolve(name, in: directory) }
+
+    mutating func open() throws(Failure) {
+        let settings = path(NewInstallation.settingsName)
+        if Files.exists(settings) {
+            throw Failure(
+                .conflict, "\(settings) is there already: this is an installation",
+                next: "Nothing was changed. Choose another directory, or use it: twoefayd --config \(settings)")
+        }
+        do throws(Files.Problem) {
+            madeDirectory = try Files.makeDirectory(directory, mode: 0o700)
+        } catch {
+            throw Failure(.failed, error.text, next: "The directory that it lies in must be there and be yours.")
+        }
+    }
+
+    mutating func made(_ path: String) { files.append(path) }
+
+    mutating func write(_ file: NewInstallation.File) throws(Failure) {
+        do throws(Files.Problem) {
+            try Files.create(path(file.name), file.bytes, mode: file.isPrivate ? 0o600 : 0o644)
+            made(path(file.name))
+        } catch {
+            throw Failure(
+                error.exists ? .conflict : .failed, error.text,
+                next: "What was made so far has been removed. Mend that, then try again.")
+        }
+    }
+
+    func sync() throws(Failure) {
+        do throws(Files.Problem) {
+            try Files.sync(directory: directory)
+        } catch {
+            throw Failure(
+                .failed, error.text, next: "What was made so far has been removed. Mend that, then try again.")
+        }
+    }
+
+    func undo() {
+        for file in files { Files.remove(file) }
+        if madeDirectory { Files.removeDirectory(directory) }
+    }
+}

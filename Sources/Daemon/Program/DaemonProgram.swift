@@ -1,0 +1,42 @@
+import JSON
+import Log
+import Storage
+import World
+
+/// `twoefayd`: settings, then the relay.
+public enum DaemonProgram {
+    static let reader = CommandLineReader(
+        program: "twoefayd", about: "Runs the relay until it is told to stop (SIGTERM).",
+        shared: Program.sharedOptions,
+        commands: [
+            Command(
+                "", "Runs the relay until it is told to stop (SIGTERM).",
+                options: [
+                    Settings.configOption,
+                    .init("check", .nothing, "Read the settings, the files they name and the store; run nothing."),
+                ], notes: "The log goes to standard error. A new installation is made by 'twoefay init DIR'.")
+        ])
+
+    public static func run(_ arguments: [String]) -> Int32 {
+        Program.run(reader, arguments) { invocation throws(Failure) in
+            let settings = try Settings.load(invocation)
+            let materials = try Materials.load(settings, at: SystemTime().now())
+            if invocation.has("check") { return try check(settings, materials) }
+            throw Failure(.failed, "the relay is not assembled yet", next: "Use --check until it is.")
+        }
+    }
+
+    private static func check(_ settings: Settings, _ materials: Materials) throws(Failure) -> Report {
+        let store = try settings.openStore()
+        defer { store.close() }
+        var lines = ["The settings are right. The store is \(try settings.store()), version \(store.schemaVersion)."]
+        if materials.push == nil { lines.append("No push service is set: nothing will be pushed.") }
+        lines += materials.warnings.map { "Soon: \($0)" }
+        return Report(
+            lines.joined(separator: "\n"),
+            json: .object([
+                "storage": .string("\(try settings.store())"), "schema_version": .integer(store.schemaVersion),
+                "push": .bool(materials.push != nil), "warnings": .array(materials.warnings.map { .string($0) }),
+            ]))
+    }
+}

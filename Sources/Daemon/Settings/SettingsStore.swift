@@ -1,0 +1,47 @@
+import Log
+import Relay
+import Storage
+import World
+
+extension Settings {
+    /// Where the store is, for the programs.
+    public func store() throws(Failure) -> StorageURL {
+        do {
+            return try storageURL()
+        } catch {
+            throw Failure(.usage, error.description, next: "docs/settings.md shows what storage may be.")
+        }
+    }
+
+    /// Opens the store of an installation, for a command of the tool.
+    public func openStore(
+        _ schema: SchemaRequirement = .require, time: any TimeSource = SystemTime()
+    ) throws(Failure) -> Store {
+        let url = try store()
+        if case .sqlite(let path) = url, schema == .require, !Files.exists(path) {
+            throw Failure(
+                .notFound, "\(url) is not there",
+                next: "If it was never made, 'twoefay --config FILE migrate' makes it.")
+        }
+        do throws(StoreFailure) {
+            return try Store.open(url, schema: schema, time: time, log: Log(minimum: .warning))
+        } catch {
+            throw Failure(store: error)
+        }
+    }
+}
+
+extension Failure {
+    public init(store failure: StoreFailure) {
+        switch failure {
+        case .unavailable(let reason):
+            self.init(
+                .unavailable, "the store does not answer: \(reason)",
+                next: "See that it runs and can be reached as the settings say; then try again.")
+        case .internal(let reason):
+            self.init(
+                .failed, "the store answers what it should not: \(reason)",
+                next: "Is it of another version? 'twoefay --config FILE migrate' brings it up to date.")
+        }
+    }
+}

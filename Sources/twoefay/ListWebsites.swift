@@ -1,0 +1,67 @@
+import Daemon
+import JSON
+import Relay
+import Storage
+import World
+
+extension Tool {
+    static let listWebsites = Verb(
+        command: Command("website list", "Lists the websites that are or were known, with their policies.")
+    ) { invocation throws(Failure) in
+        let store = try Settings.load(invocation).openStore()
+        defer { store.close() }
+        let websites: [Websites.Listed]
+        do throws(StoreFailure) {
+            websites = try store.runBlocking(Websites.list())
+        } catch {
+            throw Failure(store: error)
+        }
+        let table = Table(
+            ["NAME", "STATE", "USERS", "SINCE", "DISPLAY NAME", "POLICIES", "CALLBACK"],
+            websites.map { website in
+                [
+                    website.name, website.state, String(website.users), website.createdAt.rfc3339, website.displayName,
+                    policies(website).map { "\($0.name)=\($0.value.string ?? "")" }.joined(separator: " "),
+                    website.callback ?? "",
+                ]
+            })
+        let none = "There is no website yet. 'twoefay --config FILE website add NAME' makes one known."
+        return Report(
+            websites.isEmpty ? none : table.text,
+            json: .object([
+                "websites": .array(
+                    websites.map { website in
+                        .object([
+                            "website": .string(website.name), "display_name": .string(website.displayName),
+                            "state": .string(website.state), "users": .integer(website.users),
+                            "policies": .object(JSONObject(policies(website).map { ($0.name, $0.value) })),
+                            "callback": website.callback.map { .string($0) } ?? .null,
+                            "created_at": .string(website.createdAt.rfc3339),
+                        ])
+                    })
+            ]))
+    }
+
+    /// Those that differ from the settings'.
+    private static func policies(_ website: Websites.Listed) -> [JSONObject.Member] {
+        (try? JSONReader.read(Array(website.policy.utf8)))?.object?.members ?? []
+    }
+}
+
+/// Rows of texts under their headings, as wide as they need to be.
+struct Table {
+    let text: String
+
+    init(_ headings: [String], _ rows: [[String]]) {
+        let widths = headings.indices.map { column in ([headings] + rows).map { $0[column].count }.max() ?? 0 }
+        let lines = ([headings] + rows).map { row in
+            var line = ""
+            for (column, cell) in row.enumerated() {
+                line += cell + String(repeating: " ", count: widths[column] - cell.count + 2)
+            }
+            while line.hasSuffix(" ") { line.removeLast() }
+            return line
+        }
+        text = lines.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,20 @@
+import Daemon
+import JSON
+import Storage
+
+extension Tool {
+    static let migrate = Verb(
+        command: Command(
+            "migrate", "Makes the tables of the store, or brings them up to date.",
+            notes: "It may be run again at any time, and goes on where a run that was cut off had come to.")
+    ) { invocation throws(Failure) in
+        let settings = try Settings.load(invocation)
+        let store = try settings.openStore(.migrate)
+        defer { store.close() }
+        return Report(
+            "\(try settings.store()) has the tables of version \(store.schemaVersion).",
+            json: .object([
+                "storage": .string("\(try settings.store())"), "schema_version": .integer(store.schemaVersion),
+            ]))
+    }
+}

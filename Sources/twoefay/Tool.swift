@@ -1,0 +1,23 @@
+import Daemon
+
+/// The operator's tool: its commands, and who carries each out.
+enum Tool {
+    struct Verb: Sendable {
+        let command: Command
+        let run: @Sendable (Invocation) throws(Failure) -> Report
+    }
+
+    static let verbs: [Verb] = [initialise, addWebsite, listWebsites, migrate]
+
+    static func run(_ arguments: [String]) -> Int32 {
+        let reader = CommandLineReader(
+            program: "twoefay", about: "Makes and looks after an installation of Twoefay; twoefayd runs it.",
+            shared: [Settings.configOption] + Program.sharedOptions, commands: verbs.map(\.command))
+        return Program.run(reader, arguments) { invocation throws(Failure) in
+            guard let verb = verbs.first(where: { $0.command.words == invocation.command.words }) else {
+                fatalError("a command without a verb: \(invocation.command.name)")  // our own bug
+            }
+            return try verb.run(invocation)
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import JSON
+import TestSupport
+import Testing
+
+@Suite("twoefay init", .timeLimit(.minutes(1))) struct Init {
+    @Test func makesAnInstallationThatTheDaemonAccepts() async throws {
+        let installed = try await Installed()
+        let directory = installed.directory("relay")
+        #expect(
+            TemporaryDirectory.names(in: directory) == [
+                "ca.key", "ca.pem", "device-ca.key", "device-ca.pem", "master.key", "server.key", "server.pem",
+                "twoefay.db", "twoefay.yaml", "website-ca.key", "website-ca.pem",
+            ])
+        #expect(TemporaryDirectory.mode(of: directory) == 0o700)
+        for name in TemporaryDirectory.names(in: directory) {
+            let expected: UInt32 = name.hasSuffix(".pem") ? 0o644 : 0o600
+            #expect(TemporaryDirectory.mode(of: "\(directory)/\(name)") == expected, "\(name)")
+        }
+        let checked = try await BuiltProgram.twoefayd("--config", installed.settings, "--check", "--json")
+        #expect(checked.status == 0, "\(checked.errors)")
+        #expect(try checked.json["schema_version"]?.integer != nil)
+    }
+
+    @Test func worksFromAnywhereAsPathsAreRelativeToTheSettings() async throws {
+        let installed = try await Installed()
+        let checked = try await BuiltProgram.twoefayd(
+            "--config", "twoefay.yaml", "--check", in: installed.directory("relay"))
+        #expect(checked.status == 0, "\(checked.errors)")
+    }
+
+    /// OpenSSL is asked what it thinks of the certificates.
+    @Test func signsForTheNamesThatWereGiven() async throws {
+        let installed = try await Installed("--host", "login.example.com", "192.0.2.7", "--listen", "[::1]:9443")
+        let directory = installed.directory("relay")
+        for (option, name) in [("-verify_hostname", "login.example.com"), ("-verify_ip", "192.0.2.7")] {
+            let verified = try await Child.run(
+                "openssl",
+                [
+                    "verify", "-purpose", "sslserver", "-CAfile", "\(directory)/ca.pem", option, name,
+                    "\(directory)/server.pem",
+                ])
+            #expect(verified.status == 0, "\(verified.output)\(verified.errors)")
+        }
+        let other = try await Child.run(
+            "openssl",
+            ["verify", "-CAfile", "\(directory)/ca.pem", "-verify_hostname", "localhost", "\(directory)/server.pem"])
+        #expect(other.status != 0)
+        let settings = try text(installed.settings)
+        #expect(settings.contains("\norigin: https://login.example.com:9443\n"))
+        #expect(settings.contains("\nlisten: \"[::1]:9443\"\n"))
+    }
+
+    @Test func neverOverwritesAnInstallation() async throws {
+        let installed = try await Installed()
+        let before = try text(installed.directory("relay/master.key"))
+        let again = try await BuiltProgram.twoefay("init", installed.directory("relay"), "--json")
+        #expect(again.status == 4)
+        #expect(try again.json["error"]?.object?["code"]?.string == "conflict")
+        #expect(try text(installed.directory("relay/master.key")) == before)
+    }
+
+    @Test func neverOverwritesAKeyOrAStore() async throws {
+        let directory = try TemporaryDirectory()
+        _ = try await Child.run("sh", ["-c", "mkdir relay && echo mine > relay/ca.key"], in: directory.path)
+        let refused = try await BuiltProgram.twoefay("init", directory("relay"))
+        #expect(refused.status == 4)
+        #expect(refused.errors.contains("ca.key is there already"))
+        #expect(TemporaryDirectory.names(in: directory("relay")) == ["ca.key"])
+        #expect(try text(directory("relay/ca.key")) == "mine\n")
+
+        let installed = try await Installed()
+        let database = installed.directory("relay/twoefay.db")
+        let second = try await BuiltProgram.twoefay("init", directory("second"), "--storage", "sqlite:\(database)")
+        #expect(second.status == 4)
+        #expect(directory.names == ["relay"])
+    }
+
+    @Test func leavesNothingBehindWhenTheStoreCannotBeMade() async throws {
+        let directory = try TemporaryDirectory()
+        let failed = try await BuiltProgram.twoefay(
+            "init", directory("relay"), "--storage", "sqlite:/nowhere/at/all.db")
+        #expect(failed.status == 5)
+        #expect(directory.names == [])
+    }
+
+    @Test(
+        arguments: [
+            (["--listen", "8080"], "--listen must be HOST:PORT"), (["--listen", "a:0"], "--listen needs a port"),
+            (["--host", "a b"], "--host a b is neither a host name nor an address"),
+            (["--host", "a:8080"], "--host a:8080 is neither a host name nor an address"),
+            (["--storage", "mysql://x"], "--storage: storage must begin with sqlite: or mariadb://"),
+            (["--storage", "sqlite::memory:"], "a store in memory is gone when its program ends"),
+        ])
+    func refusesWhatCannotBeRight(arguments: [String], message: String) async throws {
+        let directory = try TemporaryDirectory()
+        let refused = try await Child.run(
+            try BuiltProgram.twoefay.path, ["init", directory("relay")] + arguments)
+        #expect(refused.status == 2)
+        #expect(refused.errors.contains(message), "\(refused.errors)")
+        #expect(directory.names == [])
+    }
+}

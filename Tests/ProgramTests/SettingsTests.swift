@@ -1,0 +1,77 @@
+import Glibc
+import JSON
+import TestSupport
+import Testing
+
+@Suite("Both programs", .timeLimit(.minutes(1))) struct BothPrograms {
+    @Test func sayWhatToDoWithoutSettings() async throws {
+        let daemon = try await BuiltProgram.twoefayd()
+        #expect(daemon.status == 2)
+        #expect(daemon.errors.contains("twoefay init DIR"))
+        let tool = try await BuiltProgram.twoefay("website", "list")
+        #expect(tool.status == 2)
+        #expect(tool.errors.contains("twoefay init DIR"))
+        let missing = try await BuiltProgram.twoefayd("--config", "/nowhere/twoefay.yaml", "--json")
+        #expect(missing.status == 3)
+        #expect(try missing.json["error"]?.object?["code"]?.string == "not_found")
+    }
+
+    @Test func explainThemselves() async throws {
+        #expect(try await BuiltProgram.twoefay().output.contains("website add NAME"))
+        #expect(try await BuiltProgram.twoefay("website", "add", "--help").output.contains("--answers VALUE"))
+        #expect(try await BuiltProgram.twoefayd("--help").output.contains("--check"))
+        #expect(try await BuiltProgram.twoefay("--version").output == BuiltProgram.twoefayd("--version").output)
+        let misspelt = try await BuiltProgram.twoefay("webiste", "list")
+        #expect(misspelt.status == 2)
+        #expect(misspelt.errors.contains("did you mean website?"))
+    }
+
+    @Test func nameEveryFaultOfTheSettingsWithItsPlace() async throws {
+        let installed = try await Installed()
+        _ = try await Child.run(
+            "sh", ["-c", "printf 'lissten: 1\\nloops: x\\n' >> twoefay.yaml"], in: installed.directory("relay"))
+        let lines = try text(installed.settings).split(separator: "\n", omittingEmptySubsequences: false).count
+        let checked = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(checked.status == 1)
+        #expect(checked.errors.contains("twoefay.yaml:\(lines - 2):1: lissten is no setting; did you mean listen?"))
+        #expect(checked.errors.contains("twoefay.yaml:\(lines - 1):8: loops must be a whole number"))
+    }
+
+    @Test func nameEveryFileThatIsNotAsItShouldBe() async throws {
+        let installed = try await Installed()
+        let relay = installed.directory("relay")
+        let spoil = "chmod 644 server.key; rm ca.pem; echo x > master.key; cp website-ca.key device-ca.key"
+        _ = try await Child.run("sh", ["-c", spoil], in: relay)
+        let checked = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(checked.status == 1)
+        for part in [
+            "server.key: can be read by others", "ca.pem: No such file", "master.key: must hold 64 hexadecimal digits",
+            "device-ca.key: the authority's key is not the one in its certificate",
+        ] {
+            #expect(checked.errors.contains(part), "\(part) is not in \(checked.errors)")
+        }
+    }
+
+    @Test func refuseAServerKeyThatIsNotOfItsCertificate() async throws {
+        let installed = try await Installed()
+        _ = try await Child.run("sh", ["-c", "cp ca.key server.key"], in: installed.directory("relay"))
+        let checked = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(checked.status == 1)
+        #expect(checked.errors.contains("server.key: is not the key of"))
+    }
+
+    @Test func tellAMissingStoreFromABrokenOneAndMakeIt() async throws {
+        let installed = try await Installed()
+        _ = try await Child.run("sh", ["-c", "rm twoefay.db*"], in: installed.directory("relay"))
+        #expect(try await BuiltProgram.twoefay("--config", installed.settings, "website", "list").status == 3)
+        let migrated = try await BuiltProgram.twoefay("--config", installed.settings, "migrate", "--json")
+        #expect(migrated.status == 0, "\(migrated.errors)")
+        #expect(try migrated.json["schema_version"]?.integer != nil)
+        #expect(try await BuiltProgram.twoefay("--config", installed.settings, "website", "list").status == 0)
+        _ = try await Child.run(
+            "sh", ["-c", "echo this is no database > twoefay.db"], in: installed.directory("relay"))
+        let broken = try await BuiltProgram.twoefay("--config", installed.settings, "website", "list")
+        #expect([1, 5].contains(broken.status))
+        #expect(broken.errors.contains("twoefay.db"))
+    }
+}
