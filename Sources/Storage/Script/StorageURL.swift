@@ -99,11 +99,14 @@ public enum StorageURL: Sendable, Equatable {
             port = rest.isEmpty ? nil : rest.dropFirst()
         } else {
             (name, port) = text.split(at: ":")
+            guard port?.contains(":") != true else {
+                throw Malformed(description: "\(text): an IPv6 address stands in brackets, as in [::1]:3306")
+            }
         }
         guard !name.isEmpty else { throw Malformed(description: "a host is empty") }
         guard let port else { return Server.Host(name: String(name), port: 3306) }
         guard let number = UInt16(port), number > 0 else {
-            throw Malformed(description: "\(port) is not a port; an IPv6 address stands in brackets, as in [::1]:3306")
+            throw Malformed(description: "\(port) is not a port")
         }
         return Server.Host(name: String(name), port: number)
     }

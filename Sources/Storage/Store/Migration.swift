@@ -1,4 +1,3 @@
-import Relay
 import World
 
 /// A numbered change of the tables. Every statement of it can be run again after a crash in the middle: MariaDB commits
@@ -37,23 +36,22 @@ extension [Migration] {
     private var known: Int64 { last?.version ?? 0 }
 
     /// The version of the tables; a failure that says what to do if this program cannot work with them.
-    func check(_ session: any Session) throws(StoreFailure) -> Int64 {
+    func check(_ session: any Session) throws(SessionFailure) -> Int64 {
+        try session.begin(.reading)
         let found: Int64?
         do throws(SessionFailure) {
-            try session.begin(.reading)
             found = try version(session)
             try session.commit()
         } catch {
             session.rollBack()
-            throw .unavailable(error.message)
+            throw error
         }
-        guard let found else { throw .unavailable("the database has no tables yet: run `twoefay migrate`") }
+        guard let found else { throw .refused("the database has no tables yet: run `twoefay migrate`") }
         guard found >= known else {
-            throw .unavailable(
-                "the database has schema \(found) and this program needs \(known): run `twoefay migrate`")
+            throw .refused("the database has schema \(found) and this program needs \(known): run `twoefay migrate`")
         }
         guard found == known else {
-            throw .unavailable(
+            throw .refused(
                 "the database has schema \(found) and this program knows no more than \(known): "
                     + "install the version that made it, or a later one")
         }

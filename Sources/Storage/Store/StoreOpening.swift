@@ -70,8 +70,6 @@ extension Store {
             return Store(writes: writes, reads: reads, schemaVersion: version, limit: options.deadline, time: time)
         } catch let failure as SessionFailure {
             throw .unavailable("\(url): \(failure.message)")
-        } catch let failure as StoreFailure {
-            throw failure
         } catch {
             throw .unavailable("\(url): \(error)")
         }

@@ -1,3 +1,4 @@
+import Glibc
 import Log
 import Relay
 import Synchronization
@@ -59,4 +60,11 @@ final class TestDatabase {
             url, schema: schema, migrations: migrations ?? self.migrations, time: SystemTime(),
             log: Log(sink: sink), options: options)
     }
+}
+
+func write(_ text: String, to path: String) throws {
+    let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    try #require(file >= 0, "\(path)")
+    defer { close(file) }
+    try #require(Glibc.write(file, text, text.utf8.count) == text.utf8.count)
 }

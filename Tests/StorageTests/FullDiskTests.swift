@@ -1,0 +1,40 @@
+import Relay
+import TestSupport
+import Testing
+import World
+
+@testable import Storage
+
+/// A database that cannot grow: the request is refused, nothing partial stays, and the store goes on when there is room.
+struct FullDiskTests {
+    // SQLite gives the same error for its own limit as for a disk without room.
+    private static let noRoom = Statement("PRAGMA max_page_count = 1")
+    private static let room = Statement("PRAGMA max_page_count = 1000000")
+
+    @Test(arguments: [Engine.memory, .file])
+    func aFullDiskIsUnavailableAndNothingPartial(_ engine: Engine) async throws {
+        try await withStore(engine) { store in
+            _ = try await store.run(TestScript.counter(1))
+            _ = try await store.run(Script("test.limit", writes: [Step(Self.noRoom)]))
+            let operation = TestScript.fresh()
+            let large = String(repeating: "x", count: 100_000)
+            let script = Script(
+                "test.large", operation: operation,
+                writes: TestScript.raise(1, operation: operation).writes
+                    + [KeptRow.insert(id: 1, name: "large", body: large)])
+            let failure = await #expect(throws: StoreFailure.self) { try await store.run(script) }
+            guard case .unavailable(let message)? = failure else {
+                Issue.record("\(String(describing: failure)) is not .unavailable")
+                return
+            }
+            #expect(message.contains("full"))
+            #expect(store.trouble == message)
+            #expect(try await store.run(TestScript.wasDone(operation))[0][0].integer(0) == 0)
+            #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == 0)
+            _ = try await store.run(Script("test.limit", writes: [Step(Self.room)]))
+            _ = try await store.run(script)
+            #expect(store.trouble == nil)
+            #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == 1)
+        }
+    }
+}

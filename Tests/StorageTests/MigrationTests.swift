@@ -1,0 +1,133 @@
+import Relay
+import TestSupport
+import Testing
+import World
+
+@testable import Storage
+
+struct MigrationTests {
+    private static let second = Migration(
+        version: 2,
+        file: """
+            CREATE TABLE IF NOT EXISTS later (id bigint NOT NULL PRIMARY KEY, n bigint NOT NULL)
+                /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+            CREATE INDEX IF NOT EXISTS later_n ON later (n);
+            """)
+    private static let newer = TestSchema.all + [second]
+    private static let onlyOnDisk: [Engine] = [.file, .mariadb]
+
+    @Test(arguments: onlyOnDisk)
+    func aDatabaseWithoutTablesIsRefusedWithAWayOut(_ engine: Engine) throws {
+        let database = try engine.database()
+        if engine == .file { try Self.touch(database.url) }
+        #expect(
+            throws: StoreFailure.unavailable(
+                "\(database.url): the database has no tables yet: run `twoefay migrate`")
+        ) { try database.open(.require) }
+    }
+
+    @Test func aFileThatIsNotThereIsNotMade() throws {
+        let directory = try TemporaryDirectory()
+        let database = TestDatabase(url: .sqlite(path: directory("none.db")), migrations: TestSchema.all)
+        #expect(throws: StoreFailure.self) { try database.open(.require) }
+        #expect(directory.names.isEmpty)
+    }
+
+    @Test func aNewFileIsItsOwnersAlone() throws {
+        let directory = try TemporaryDirectory()
+        let store = try TestDatabase(url: .sqlite(path: directory("new.db")), migrations: TestSchema.all).open()
+        defer { store.close() }
+        for name in directory.names { #expect(TemporaryDirectory.mode(of: directory(name)) == 0o600, "\(name)") }
+    }
+
+    @Test(arguments: onlyOnDisk)
+    func migratingTwiceIsMigratingOnce(_ engine: Engine) throws {
+        let database = try engine.database()
+        try database.open(.migrate).close()
+        try database.open(.migrate).close()
+        let store = try database.open(.require)
+        defer { store.close() }
+        #expect(store.schemaVersion == 1)
+        #expect(try store.runBlocking(Script("test", reads: [Step(Self.versions)]))[0].count == 1)
+    }
+
+    private static let versions = Statement("SELECT version, applied_at FROM migration")
+
+    @Test(arguments: onlyOnDisk)
+    func olderTablesAreRefusedAndThenBroughtUpToDate(_ engine: Engine) throws {
+        let database = try engine.database()
+        try database.open(.migrate).close()
+        #expect(
+            throws: StoreFailure.unavailable(
+                "\(database.url): the database has schema 1 and this program needs 2: run `twoefay migrate`")
+        ) { try database.open(.require, migrations: Self.newer) }
+        let store = try database.open(.migrate, migrations: Self.newer)
+        defer { store.close() }
+        #expect(store.schemaVersion == 2)
+    }
+
+    @Test(arguments: onlyOnDisk, [SchemaRequirement.require, .migrate])
+    func newerTablesAreRefused(_ engine: Engine, _ schema: SchemaRequirement) throws {
+        let database = try engine.database()
+        try database.open(.migrate, migrations: Self.newer).close()
+        #expect(
+            throws: StoreFailure.unavailable(
+                "\(database.url): the database has schema 2 and this program knows no more than 1: "
+                    + "install the version that made it, or a later one")
+        ) { try database.open(schema) }
+    }
+
+    /// As a crash leaves them: any number of statements done, the version not recorded.
+    @Test(arguments: onlyOnDisk)
+    func theProductsSchemaGoesOnAfterACrashBetweenAnyTwoStatements(_ engine: Engine) throws {
+        let database = try engine.database(Migration.all)
+        if engine == .file { try Self.touch(database.url) }
+        let statements = database.url.dialect.statements(of: SchemaText.sql)
+        #expect(statements.count > 10)
+        for done in statements.indices {
+            // One more statement each time, and those before it again.
+            let session = try database.url.session(.migrating)
+            defer { session.close() }
+            for statement in statements[...done] { try session.execute(statement) }
+        }
+        let store = try database.open(.migrate)
+        defer { store.close() }
+        #expect(store.schemaVersion == 1)
+    }
+
+    @Test(arguments: onlyOnDisk)
+    func twoProgramsThatMigrateAtOnceDoNotDisturbEachOther(_ engine: Engine) async throws {
+        let database = try engine.database(Migration.all)
+        let url = database.url
+        try await withThrowingTaskGroup(of: Int64.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    let store = try TestDatabase(url: url, migrations: Migration.all).open(.migrate)
+                    defer { store.close() }
+                    return store.schemaVersion
+                }
+            }
+            for try await version in group { #expect(version == 1) }
+        }
+        withExtendedLifetime(database) {}
+    }
+
+    @Test(arguments: onlyOnDisk)
+    func aStatementThatFailsIsNamed(_ engine: Engine) throws {
+        let broken = Migration(version: 1, file: "CREATE TABLE IF NOT EXISTS fine (id bigint); CREATE NONSENSE;")
+        let database = try engine.database([broken])
+        let failure = #expect(throws: StoreFailure.self) { try database.open(.migrate) }
+        guard case .unavailable(let message)? = failure else {
+            Issue.record("\(String(describing: failure)) is not .unavailable")
+            return
+        }
+        #expect(message.contains("schema 1: "))
+        #expect(message.contains("CREATE NONSENSE"))
+    }
+
+    /// An empty file, which to SQLite is an empty database.
+    private static func touch(_ url: StorageURL) throws {
+        guard case .sqlite(let path) = url else { return }
+        try write("", to: path)
+    }
+}

@@ -1,0 +1,126 @@
+import Relay
+import TestSupport
+import Testing
+import World
+
+@testable import Storage
+
+extension HarmedServerTests {
+    /// A connection that ends around a COMMIT: whether it was done is looked up, and nothing is done twice.
+    struct UnknownCommitTests {
+        /// A store that reaches its server through a proxy.
+        private func withProxy(
+            _ server: MariaDBServer, _ body: (Store, CutProxy) async throws -> Void
+        ) async throws {
+            let proxy = try CutProxy(to: server.port)
+            defer { proxy.close() }
+            let url = try StorageURL(server.url(try server.freshDatabase(), port: proxy.port))
+            let store = try TestDatabase(url: url, migrations: TestSchema.all).open(options: .patient)
+            defer { store.close() }
+            try await body(store, proxy)
+        }
+
+        @Test(arguments: [1, 20])
+        func aCommitWhoseAnswerIsLostIsDoneOnce(_ count: Int) async throws {
+            try await withProxy(try MariaDBServer.shared()) { store, proxy in
+                _ = try await store.run(TestScript.counter(1))
+                for _ in 0..<5 {
+                    let before = try await store.run(TestScript.value(of: 1))[0][0].integer(0)
+                    proxy.cutNextCommit(.after)
+                    #expect(try await raise(store, count) == count)
+                    #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == before + Int64(count))
+                }
+            }
+        }
+
+        @Test(arguments: [1, 20])
+        func aCommitThatTheServerNeverSawIsDoneOnce(_ count: Int) async throws {
+            try await withProxy(try MariaDBServer.shared()) { store, proxy in
+                _ = try await store.run(TestScript.counter(1))
+                for _ in 0..<5 {
+                    let before = try await store.run(TestScript.value(of: 1))[0][0].integer(0)
+                    proxy.cutNextCommit(.before)
+                    #expect(try await raise(store, count) == count)
+                    #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == before + Int64(count))
+                }
+            }
+        }
+
+        @Test func aRefusalStaysARefusalWhenItsCommitIsLost() async throws {
+            try await withProxy(try MariaDBServer.shared()) { store, proxy in
+                _ = try await store.run(TestScript.counter(1, 7))
+                proxy.cutNextCommit(.after)
+                let rows = try await store.run(TestScript.raise(1, below: 7))
+                #expect(try rows[0][0].integer(0) == 0)
+                #expect(try rows[1][0].integer(0) == 7)
+            }
+        }
+
+        @Test func aServerThatIsKilledAtACommitHasDoneItOnceWhenItIsBack() async throws {
+            let server = try MariaDBServer.victim()
+            try await withProxy(server) { store, proxy in
+                _ = try await store.run(TestScript.counter(1))
+                for round in 1...4 {
+                    proxy.cutNextCommit(
+                        .during {
+                            server.kill()
+                            do { try server.start() } catch { Issue.record(error) }
+                        })
+                    #expect(try await raise(store, 5) == 5)
+                    #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == Int64(5 * round))
+                }
+            }
+        }
+
+        /// Whatever the clients heard: each operation that left its row raised the counter once, and no other did.
+        @Test func killedUnderLoadNothingAcknowledgedIsLostAndNothingDoubled() async throws {
+            let server = try MariaDBServer.victim()
+            let url = try StorageURL(server.url(try server.freshDatabase()))
+            let store = try TestDatabase(url: url, migrations: TestSchema.all).open()
+            defer { store.close() }
+            _ = try await store.run(TestScript.counter(1))
+            let acknowledged = await withTaskGroup(of: Int.self) { group in
+                for _ in 0..<16 {
+                    group.addTask {
+                        var count = 0
+                        for _ in 0..<150 where (try? await store.run(TestScript.raise(1))) != nil { count += 1 }
+                        return count
+                    }
+                }
+                group.addTask {
+                    for _ in 0..<3 {
+                        server.kill()
+                        do { try server.start() } catch { Issue.record(error) }
+                        _ = try? await store.run(TestScript.value(of: 1))
+                    }
+                    return 0
+                }
+                return await group.reduce(0, +)
+            }
+            let value = try await store.run(TestScript.value(of: 1))[0][0].integer(0)
+            let operations = try await store.run(Script("test", reads: [Step(Self.operations)]))[0][0].integer(0)
+            #expect(value == operations)
+            #expect(value >= Int64(acknowledged))
+            #expect(acknowledged > 0)
+        }
+
+        private static let operations = Statement("SELECT COUNT(*) FROM audit")
+
+        /// How many of `count` scripts at once were admitted.
+        private func raise(_ store: Store, _ count: Int) async throws -> Int {
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<count { group.addTask { Int(try await store.run(TestScript.raise(1))[0][0].integer(0)) } }
+                return try await group.reduce(0, +)
+            }
+        }
+    }
+}
+
+extension StoreOptions {
+    /// For tests in which a server is started again meanwhile.
+    static var patient: StoreOptions {
+        var options = StoreOptions()
+        options.deadline = .seconds(60)
+        return options
+    }
+}
