@@ -99,6 +99,13 @@ let package = Package(
                 "API", "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2",
                 "JSON", "Log", "Relay", "Storage", "TLS", "World",
             ], path: "Tests/TestSupport"),
+        tests(
+            "API",
+            [
+                "API", "Bytes", "Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Log", "Relay", "Storage",
+                "TestSupport",
+                "World",
+            ]),
         tests("Bytes", ["Bytes"]),
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
         tests("Daemon", ["Bytes", "Daemon", "Domain", "Log", "Storage", "TestSupport"]),

@@ -38,12 +38,17 @@ struct Inbound: Sendable {
         do {
             return try form.read(request, places: places, method: route.method)
         } catch {
-            // Whoever may not use this form need not be told how it is filled in.
-            if form.isOriginal, case .website(let website) = caller, website.policy.answers != .website {
-                throw Problem(.forbidden, "This website's policy is answers: \(website.policy.answers.rawValue)")
-            }
-            throw error
+            throw notTheirs(caller) ?? error
         }
+    }
+
+    /// Whoever may not use this form need not be told how it is filled in, or what it does not find. (A challenge that
+    /// was asked while the policy was another one is answered under that one.)
+    private func notTheirs(_ caller: Caller) -> Problem? {
+        guard form.isOriginal, case .website(let website) = caller, website.policy.answers != .website else {
+            return nil
+        }
+        return Problem(.forbidden, "This website's policy is answers: \(website.policy.answers.rawValue)")
     }
 
     /// Under an Idempotency-Key: what was answered before is answered again.
@@ -78,7 +83,8 @@ struct Inbound: Sendable {
         do throws(Refusal) {
             verdict = try await form.run(call, for: caller)
         } catch {
-            return .response(await end(Answer(Problem(error)), operation, repeated))
+            let problem = error == .notFound ? notTheirs(caller) : nil
+            return .response(await end(Answer(problem ?? Problem(error)), operation, repeated))
         }
         switch verdict {
         case .answer(let answer): return .response(await end(answer, operation, repeated))

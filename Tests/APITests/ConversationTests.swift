@@ -1,0 +1,176 @@
+import Bytes
+import Domain
+import HTTP
+import JSON
+import Relay
+import TestSupport
+import Testing
+
+/// The original's conversation, and the same with phones that prove who they are.
+struct ConversationTests {
+    @Test func theOriginalsFivePostsAndItsGet() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop", ["answers": "website"])
+
+        let registered = await shop.send("POST", "/register", ["username": "bob", "email": "bob@example.com"])
+        #expect(registered.status == 201)
+        let token = try #require(registered["token"]?.string)
+        #expect(registered.fields["content-type"] == "application/json")
+        #expect(registered.fields["cache-control"] == "no-store")
+
+        let user = await shop.send("GET", "/user/bob")
+        #expect(user.status == 200)
+        #expect(user["token"]?.string == token)
+        #expect(user["email"] == "bob@example.com")
+        #expect(user["phone"] == .null)
+        #expect(user["devices"] == [])
+
+        #expect(await shop.send("POST", "/auth", ["token": .string(token)]).text == #"{"login":""}"#)
+
+        let unbound = await shop.send("POST", "/login", ["token": .string(token)])
+        #expect(unbound.status == 201)
+        #expect(unbound["login"] == "unverified")
+
+        let verified = await shop.send(
+            "POST", "/verify", ["id_token": .string(token), "dev_token": "the phone's push token".withoutSpaces])
+        #expect(verified.status == 200)
+        #expect(verified.text == #"{"login":"verified"}"#)
+
+        for (path, word) in [("/success", "success"), ("/failure", "failure")] {
+            let asked = await shop.send("POST", "/login", ["token": .string(token), "service": "Shop"])
+            #expect(asked["login"] == "verified")
+            #expect(await rig.relay.pushes.next().service == "Shop")
+            let waiting = await shop.send("POST", "/auth", ["token": .string(token)])
+            #expect(waiting["login"] == "wait")
+            #expect(waiting["challenge"] == asked["challenge"])
+            let answered = await shop.send("POST", path, ["token": .string(token)])
+            #expect(answered.status == 200)
+            #expect(answered["login"]?.string == word)
+            let told = await shop.send("POST", "/auth", ["token": .string(token)])
+            #expect(told["login"]?.string == word)
+            #expect(told["proof"] == "website")
+            // Answers count once.
+            let again = await shop.send("POST", "/success", ["token": .string(token)])
+            #expect(again.status == 409)
+            #expect(again.code == "already_decided")
+            #expect(again["login"]?.string == word)
+        }
+
+        #expect(await shop.send("DELETE", "/user/bob").status == 204)
+        #expect(await shop.send("GET", "/user/bob").status == 404)
+        #expect(await shop.send("POST", "/auth", ["token": .string(token)]).status == 404)
+    }
+
+    @Test func aPhoneIsBoundAndAnswersWithItsNumber() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        let (token, phone) = try await shop.enrol("jürgen")
+
+        let user = await shop.send("GET", "/user/j%C3%BCrgen")
+        #expect(user["token"]?.string == token)
+        #expect(user["factors"] == [["kind": "push", "state": "active"]])
+        let device = try #require(user["devices"]?.array?.first?.object)
+        #expect(
+            device.names == [
+                "device", "name", "platform", "state", "jwk", "thumbprint", "created_at", "last_seen_at",
+            ])
+        #expect(device["platform"] == "ios")
+        #expect(device["state"] == "active")
+        #expect(device["jwk"]?.object?["crv"] == "P-256")
+
+        let asked = await shop.send(
+            "POST", "/login",
+            [
+                "username": "jürgen", "request": "nonce", "ip": "192.0.2.1", "service": "Shop", "action": "pay",
+                "details": [["label": "amount", "value": "5 €"]], "user_agent": "Browser", "expires_in": 60,
+            ])
+        #expect(asked.status == 201)
+        #expect(asked.json.names == ["login", "challenge", "number", "factor", "expires_at"])
+        #expect(asked["factor"] == "push")
+        let number = try #require(asked["number"]?.string)
+        #expect(number.utf8.count == 2)
+        let challenge = try #require(asked["challenge"])
+
+        let approved = await phone.send("POST", "/success", ["challenge": challenge, "number": .string(number)])
+        #expect(approved.text == #"{"login":"success"}"#)
+
+        let told = await shop.send("POST", "/auth", ["challenge": challenge])
+        #expect(told["login"] == "success")
+        #expect(told["factor"] == "push")
+        #expect(told["assurance"] == "high")
+        #expect(told["proof"] == "certificate")
+        #expect(told["device"] == device["device"])
+        #expect(told["steps"]?.array?.first?.object?["state"] == "answered")
+        let context = try #require(told["context"]?.string.flatMap { Base64URL.decode($0) })
+        let shown = try #require(try JSONReader.read(context).object)
+        #expect(shown["details"] == [["label": "amount", "value": "5 €"]])
+        #expect(shown["request"] == "nonce")
+    }
+
+    @Test func aWrongNumberFailsAndCancellingIsNoError() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        let (_, phone) = try await shop.enrol("bob")
+        let (first, number) = try await shop.login("bob")
+        let wrong = number == "00" ? "01" : "00"
+        let answered = await phone.send(
+            "POST", "/success", ["challenge": .string(first), "number": .string(wrong)])
+        #expect(answered.text == #"{"login":"failure"}"#)
+        let told = await shop.send("POST", "/auth", ["challenge": .string(first)])
+        #expect(told["login"] == "failure")
+        #expect(told["reason"] == "wrong_number")
+
+        let (second, _) = try await shop.login("bob")
+        #expect(await shop.send("DELETE", "/challenge/\(second)").status == 204)
+        #expect(await shop.send("DELETE", "/challenge/\(second)").status == 204)
+        #expect(await shop.send("POST", "/auth", ["challenge": .string(second)])["reason"] == "cancelled")
+        #expect(await phone.send("POST", "/failure", ["challenge": .string(second)]).code == "already_decided")
+    }
+
+    @Test func everyCodeIsWrongAndTheGuessesEnd() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop", ["guesses": "3"])
+        _ = try await shop.enrol("bob")
+        let (challenge, _) = try await shop.login("bob")
+        for _ in 0..<3 {
+            let answer = await shop.send("POST", "/backup", ["challenge": .string(challenge), "otp": "123456"])
+            #expect(answer.status == 200)
+            #expect(answer["login"] == "failure")
+            #expect(answer["challenge"]?.string == challenge)
+        }
+        let over = await shop.send("POST", "/backup", ["challenge": .string(challenge), "otp": "123456"])
+        #expect(over.status == 429)
+        #expect(over.code == "limited")
+        #expect(Int(over.fields["retry-after"] ?? "") ?? 0 > 0)
+        // The codes are used up; the phone still counts.
+        #expect(await shop.send("POST", "/auth", ["challenge": .string(challenge)])["login"] == "wait")
+    }
+
+    @Test func customHeaderFieldsCountWhereTheBodySaysNothing() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop", ["answers": "website"])
+        let (token, _) = try await shop.register("bob")
+        let (other, _) = try await shop.register("eve")
+
+        #expect(await shop.send("POST", "/login", fields: [("token", token)]).status == 201)
+        #expect(await shop.send("POST", "/login", fields: [("username", "bob")]).status == 201)
+        #expect(await shop.send("POST", "/login", [:], fields: [("token", token), ("username", "bob")]).status == 201)
+        #expect(await shop.send("POST", "/auth", fields: [("token", token)])["login"] == "wait")
+
+        let apart = await shop.send("POST", "/login", ["token": .string(token)], fields: [("token", other)])
+        #expect(apart.status == 400)
+        #expect(apart.faults == ["token mismatch"])
+        let twice = await shop.send("POST", "/login", fields: [("token", token), ("token", token)])
+        #expect(twice.status == 400)
+        #expect(twice.faults.contains("token mismatch"))
+        let unlike = await shop.send("POST", "/login", fields: [("token", token), ("username", "eve")])
+        #expect(unlike.faults == ["username mismatch"])
+        let elsewhere = await shop.send("GET", "/user/bob", fields: [("username", "eve")])
+        #expect(elsewhere.faults == ["username mismatch"])
+        #expect(await shop.send("GET", "/user/bob", fields: [("username", "bob")]).status == 200)
+    }
+}
+
+extension String {
+    fileprivate var withoutSpaces: JSONValue { .string(String(filter { $0 != " " && $0 != "'" })) }
+}

@@ -1,0 +1,159 @@
+import EventLoop
+import HTTP
+import JSON
+import Log
+import Storage
+import TestSupport
+import Testing
+
+@testable import API
+
+struct RoutingTests {
+    @Test(
+        arguments: [
+            ("/user/bob", "bob"), ("/user/b%C3%B6b", "böb"), ("/user/a%2Fb", "a/b"), ("/user/a+b", "a+b"),
+            ("/user/%2e", "."),
+        ] as [(String, String)])
+    func placesAreDecodedOnceThePathIsSplit(path: String, name: String) throws {
+        guard case .route(let route, let places) = API.table.match("GET", path) else {
+            Issue.record("no route for \(path)")
+            return
+        }
+        #expect(route.path.text == "/user/{username}")
+        #expect(places["username"].map { Array($0.utf8) } == Array(name.utf8))
+    }
+
+    @Test(
+        arguments: [
+            "", "/", "*", "user/bob", "/user", "/user/", "/user/bob/", "//user/bob", "/user/%", "/user/%4", "/user/%GG",
+            "/user/%FF", "/User/bob", "/registe", "/user/bob/activation/x", "/health/",
+        ])
+    func otherPathsAreNot(path: String) async throws {
+        let rig = try await APIRig()
+        let response = await rig.stranger.send("GET", path)
+        #expect(response.status == 404)
+        #expect(response.code == "not_found")
+        #expect(response.fields["request-id"]?.utf8.count == 32)
+    }
+
+    @Test(
+        arguments: [
+            ("GET", "/register", "POST"), ("POST", "/user/bob", "DELETE, GET"), ("HEAD", "/health", "GET"),
+            ("PUT", "/user/bob/activation", "POST"), ("GET", "/challenge/x", "DELETE"), ("OPTIONS", "/auth", "POST"),
+            ("get", "/ready", "GET"),
+        ] as [(String, String, String)])
+    func otherMethodsAreNamed(method: String, path: String, allow: String) async throws {
+        let rig = try await APIRig()
+        let response = await rig.stranger.send(method, path)
+        #expect(response.status == 405)
+        #expect(response.code == "method_not_allowed")
+        #expect(response.fields["allow"] == allow)
+    }
+
+    @Test func problemsHaveTheirFormAndAreNotStored() async throws {
+        let rig = try await APIRig()
+        let response = await rig.stranger.send("GET", "/nowhere")
+        #expect(response.fields["content-type"] == "application/problem+json")
+        #expect(response.fields["cache-control"] == "no-store")
+        #expect(response.json.names == ["type", "title", "status", "code", "detail"])
+        #expect(response["status"] == 404)
+        #expect(response["type"] == "urn:twoefay:problem:not_found")
+    }
+
+    @Test func healthIsAnsweredAtOnceWithoutALine() async throws {
+        let rig = try await APIRig()
+        let reply = rig.api.handle(Request(method: "GET", path: "/health"))
+        guard case .now(let response) = reply else {
+            Issue.record("health is not answered at once")
+            return
+        }
+        #expect(response.status == 200)
+        #expect(response["status"] == "alive")
+        #expect(!rig.relay.sink.lines.contains { $0.contains("event=request") })
+        var request = Request(method: "GET", path: "/health")
+        request.query = "x"
+        #expect(await rig.send(request).status == 400)
+    }
+
+    @Test func readyNamesWhatIsMissing() async throws {
+        let store = Dependency("store") { nil }
+        let fine = try await APIRig(dependencies: [store])
+        let ready = await fine.stranger.send("GET", "/ready")
+        #expect(ready.status == 200)
+        #expect(ready["dependencies"] == ["store": "ok"])
+
+        let lame = try await APIRig(dependencies: [store, Dependency("push") { "connection refused by 192.0.2.7" }])
+        let missing = await lame.stranger.send("GET", "/ready")
+        #expect(missing.status == 503)
+        #expect(missing.code == "unavailable")
+        #expect(missing["dependencies"] == ["store": "ok", "push": "missing"])
+        #expect(missing.fields["retry-after"] != nil)
+        #expect(!missing.text.contains("192.0.2.7"))
+    }
+
+    @Test func aRequestHasOneLineAndNoSecretInIt() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        let (token, phone) = try await shop.enrol("bob")
+        _ = rig.relay.sink.drain()
+        let registered = await shop.send(
+            "POST", "/register", ["username": "eve", "email": "eve@example.com", "phone": "+4915112345678"])
+        let user = await shop.send("GET", "/user/eve")
+        let (challenge, number) = try await shop.login("bob")
+        _ = await phone.send(
+            "POST", "/success", ["challenge": .string(challenge), "number": .string(number ?? "")])
+        _ = await shop.send("GET", "/no/secret/here")
+        let lines = rig.relay.sink.lines
+        let requests = lines.filter { $0.contains("event=request ") }
+        #expect(requests.count == 5)
+        #expect(requests[0].contains("request=\(registered.fields["request-id"] ?? "?")"))
+        #expect(requests[0].contains("method=POST route=/register status=201 milliseconds=0 website=shop"))
+        #expect(requests[1].contains("request=\(user.fields["request-id"] ?? "?")"))
+        #expect(requests[1].contains("route=/user/{username} status=200"))
+        #expect(requests[3].contains("device="))
+        #expect(requests[4].contains("route=none status=404"))
+        let activation = registered["activation"]?.object
+        for secret in [
+            "eve@example.com", "+4915112345678", activation?["code"]?.string ?? "?", "push-of-", "secret",
+            "number=",
+        ] {
+            #expect(!lines.contains { $0.contains(secret) }, "\(secret)")
+        }
+        #expect(!requests.contains { $0.contains(token) })
+    }
+
+    @Test func theStoreBeingAwayIsSaidWithoutDetails() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        rig.relay.store.close()
+        let response = await shop.send("GET", "/user/bob")
+        #expect(response.status == 503)
+        #expect(response.code == "unavailable")
+        #expect(response.fields["retry-after"] != nil)
+        // The stream's own deadline answers with the same problem.
+        guard case .later(let deadline, let late, _) = rig.api.handle(shop.request("GET", "/user/bob")) else {
+            Issue.record("not answered later")
+            return
+        }
+        #expect(deadline == .seconds(10))
+        #expect(late.status == 503)
+        #expect(late.withoutID == response.withoutID)
+    }
+
+    @Test func whoWentAwayLeavesALineToo() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        _ = try await shop.enrol("bob")
+        let (challenge, _) = try await shop.login("bob")
+        _ = rig.relay.sink.drain()
+        do {
+            let outcome = await rig.start(
+                shop.request("POST", "/auth", ["challenge": .string(challenge)], fields: [("prefer", "wait=9")]))
+            if case .held(let hold) = outcome { hold.wait.cancel() }
+        }
+        await rig.relay.loop.perform {}
+        let lines = rig.relay.sink.lines.filter { $0.contains("event=request ") }
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains("route=/auth outcome=gone") == true)
+    }
+}

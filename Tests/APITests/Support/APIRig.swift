@@ -1,0 +1,157 @@
+import API
+import Crypto
+import Domain
+import EventLoop
+import HTTP
+import JSON
+import Log
+import Relay
+import TestSupport
+import World
+
+/// The API over a real relay over a real store: requests are values, driven on the relay's loop as a connection would.
+final class APIRig: Sendable {
+    let relay: RelayRig
+    let api: API
+
+    init(dependencies: [Dependency] = [], deadline: Duration = .seconds(10)) async throws {
+        relay = try await RelayRig(.memory)
+        api = API(
+            settings: API.Settings(origin: RelayRig.origin, deadline: deadline), relay: relay.relay,
+            dependencies: dependencies, time: relay.time, randomness: SystemRandomness(),
+            log: Log(minimum: .info, time: relay.time, sink: relay.sink))
+    }
+
+    func site(_ name: String, _ policies: [String: String] = [:]) async throws -> Site {
+        _ = try await relay.website(name, policies: policies)
+        return Site(rig: self, certificate: .website(name))
+    }
+
+    /// A caller without a certificate.
+    var stranger: Site { Site(rig: self, certificate: nil) }
+
+    /// Until the request is answered or held.
+    func start(_ request: Request) async -> Outcome {
+        await relay.loop.perform { [api] in
+            switch api.handle(request) {
+            case .now(let response): .response(response)
+            case .later(_, _, let work): await work()
+            }
+        }
+    }
+
+    /// Until the request is answered; a held one until it is woken.
+    func send(_ request: Request) async -> Response {
+        switch await start(request) {
+        case .response(let response): response
+        case .held(let hold): await end(hold)
+        }
+    }
+
+    /// Waits for what the request waits for, and for its answer.
+    func end(_ hold: Hold) async -> Response {
+        await withCheckedContinuation { continuation in hold.wait.arm { continuation.resume() } }
+        return await relay.loop.perform { await hold.finish() }
+    }
+
+    /// As a connection does when the time is over.
+    func giveUp(_ hold: Hold) async -> Response {
+        hold.wait.cancel()
+        return await relay.loop.perform { await hold.finish() }
+    }
+}
+
+/// A caller with its certificate.
+struct Site: Sendable {
+    let rig: APIRig
+    let certificate: ClientCertificate?
+
+    func request(
+        _ method: String, _ path: String, _ body: JSONObject? = nil, fields: [(String, String)] = []
+    ) -> Request {
+        var all = Fields()
+        if body != nil { all.add("content-type", "application/json") }
+        for (name, value) in fields { all.add(name, value) }
+        return Request(
+            method: method, path: path, fields: all, body: body.map { JSONWriter.write($0) } ?? [],
+            certificate: certificate)
+    }
+
+    func send(
+        _ method: String, _ path: String, _ body: JSONObject? = nil, fields: [(String, String)] = []
+    ) async -> Response {
+        await rig.send(request(method, path, body, fields: fields))
+    }
+
+    /// A body as it stands.
+    func post(_ path: String, raw: [UInt8], type: String? = "application/json") async -> Response {
+        var fields = Fields()
+        if let type { fields.add("content-type", type) }
+        return await rig.send(
+            Request(method: "POST", path: path, fields: fields, body: raw, certificate: certificate))
+    }
+
+    func register(_ username: String) async throws -> (token: String, code: String) {
+        let response = await send("POST", "/register", ["username": .string(username)])
+        guard let token = response["token"]?.string, let code = response["activation"]?.object?["code"]?.string else {
+            throw RigFailure("register answered \(response.status) \(response.text)")
+        }
+        return (token, code)
+    }
+
+    /// A user with a phone that proved its key.
+    func enrol(_ username: String) async throws -> (token: String, phone: Site) {
+        let (token, code) = try await register(username)
+        let phone = try TestPhone(pushToken: "push-of-\(token)")
+        let name = certificate?.uris.first.map { String($0.dropFirst("twoefay:website:".count)) } ?? ""
+        let proof = try phone.proof(
+            token: token, code: code, origin: RelayRig.origin, website: name, at: rig.relay.time.now())
+        let response = await rig.stranger.send(
+            "POST", "/verify",
+            [
+                "id_token": .string(token), "dev_token": .string(phone.pushToken), "activation_code": .string(code),
+                "proof": .string(proof), "platform": "ios",
+            ])
+        guard let id = response["device"]?.string.flatMap({ DeviceID($0) }) else {
+            throw RigFailure("verify answered \(response.status) \(response.text)")
+        }
+        return (token, Site(rig: rig, certificate: phone.certificate(device: id)))
+    }
+
+    /// The challenge and the number of a new login.
+    func login(_ username: String) async throws -> (challenge: String, number: String?) {
+        let response = await send("POST", "/login", ["username": .string(username)])
+        guard let challenge = response["challenge"]?.string else {
+            throw RigFailure("login answered \(response.status) \(response.text)")
+        }
+        return (challenge, response["number"]?.string)
+    }
+}
+
+extension ClientCertificate {
+    /// What TLS says of the certificate that `RelayRig.website` registers.
+    static func website(_ name: String) -> ClientCertificate {
+        ClientCertificate(
+            authority: .websites, uris: ["twoefay:website:\(name)"],
+            keyThumbprint: SHA256.hash(Array(name.utf8)))
+    }
+}
+
+extension Response {
+    var text: String { String(decoding: body, as: UTF8.self) }
+    var json: JSONObject { (try? JSONReader.read(body))?.object ?? [:] }
+    subscript(name: String) -> JSONValue? { json[name] }
+    var code: String? { self["code"]?.string }
+
+    /// What is said to be wrong, as `parameter code`.
+    var faults: [String] {
+        (self["errors"]?.array ?? []).map {
+            "\($0.object?["parameter"]?.string ?? "") \($0.object?["code"]?.string ?? "")"
+        }
+    }
+
+    /// Everything but what differs between any two answers.
+    var withoutID: Response {
+        Response(status: status, fields: Fields(fields.all.filter { $0.name != "request-id" }), body: body)
+    }
+}
