@@ -117,6 +117,9 @@ let package = Package(
         tests("Program", ["JSON", "TestSupport", "twoefay", "twoefayd"]),
         tests("QR", ["QR"]),
         tests("Relay", ["Bytes", "Crypto", "Domain", "JSON", "Relay", "Storage", "TestSupport", "World"]),
+        tests(
+            "Simulation",
+            ["Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Relay", "Storage", "TestSupport", "World"]),
         tests("Storage", ["CLinux", "EventLoop", "Log", "Relay", "Storage", "TestSupport", "World"]),
         tests("TestSupport", ["TestSupport"]),
         tests("TLS", ["Bytes", "Crypto", "EventLoop", "TLS", "World"]),

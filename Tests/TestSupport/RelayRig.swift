@@ -31,7 +31,9 @@ public final class RelayRig: Sendable {
         // The store's deadlines run on the machine's clock: a test that moves its own must not time them out.
         store = try Store.open(place.url, schema: .migrate, time: SystemTime(), log: log)
         relay = try Self.relay(
-            over: store, push: pushes, time: time, randomness: SystemRandomness(), log: log, isAlone: false
+            over: store, push: pushes,
+            phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,
+            randomness: SystemRandomness(), log: log, isAlone: false
         ) { [errands] work in errands.spawn(work) }
     }
 
@@ -44,7 +46,7 @@ public final class RelayRig: Sendable {
     }
 
     public static func relay(
-        over store: Store, push: (any PushSender)?, time: any TimeSource, randomness: any Randomness, log: Log,
+        over store: Store, push: (any PushSender)?, phones: CertificateAuthority, time: any TimeSource, randomness: any Randomness, log: Log,
         isAlone: Bool, spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) throws -> Relay {
         let master = Secret(Array(repeating: 7, count: 32))

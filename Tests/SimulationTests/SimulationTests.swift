@@ -1,0 +1,39 @@
+import Domain
+import TestSupport
+import Testing
+
+@Suite struct SimulationTests {
+    @Test(arguments: 0..<25) func nothingIsLostAndNothingCountsTwice(seed: UInt64) throws {
+        let scenario = try Scenario(seed: seed)
+        #expect(try scenario.play(users: 4, logins: 5, kills: 20), "something never ended")
+        let logins = scenario.logins
+        #expect(logins.count == 20)
+        for login in logins {
+            let told = try #require(login.told, "a login without a result: \(login)")
+            // Whoever was told, was told the same.
+            if let acknowledged = login.acknowledged { #expect(acknowledged == told, "\(login)") }
+            // There is no success without a phone that approved.
+            if told == "success" { #expect(login.decided == .approve, "\(login)") }
+        }
+        let ends = try scenario.ask(
+            """
+            SELECT count(*) FROM (SELECT challenge_id FROM audit WHERE event IN
+            ('challenge.answered', 'challenge.expired', 'challenge.cancelled')
+            GROUP BY challenge_id HAVING count(*) > 1)
+            """)
+        #expect(ends == 0, "a challenge with two ends")
+        #expect(try scenario.ask("SELECT count(*) FROM challenge") == 20, "a login asked for twice")
+        #expect(try scenario.ask("SELECT count(*) FROM challenge WHERE decided_at IS NULL") == 0)
+        #expect(try scenario.ask("SELECT count(*) FROM outbox") == 0, "work that nobody does")
+    }
+
+    @Test(arguments: 100..<105) func aSeedIsOneHistory(seed: UInt64) throws {
+        let traces = try (0..<2).map { _ in
+            let scenario = try Scenario(seed: seed)
+            _ = try scenario.play(users: 3, logins: 3, kills: 4)
+            return scenario.trace
+        }
+        #expect(traces[0] == traces[1])
+        #expect(traces[0].count > 20)
+    }
+}

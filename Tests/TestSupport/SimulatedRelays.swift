@@ -1,0 +1,79 @@
+import API
+import Crypto
+import Domain
+import EventLoop
+import HTTP
+import Log
+import Relay
+import Storage
+import World
+
+/// A relay that can be killed and started again, over a store that stays.
+public final class SimulatedRelays {
+    public let world: SimulatedWorld
+    public let store: Store
+    public let pushes: any PushSender
+    public let sink = MemorySink()
+    /// The living process.
+    public private(set) var process: Process?
+
+    public final class Process: Sendable {
+        public let loop: EventLoop
+        public let relay: Relay
+        public let api: API
+
+        init(loop: EventLoop, relay: Relay, api: API) {
+            self.loop = loop
+            self.relay = relay
+            self.api = api
+        }
+    }
+
+    private let log: Log
+    private let phones: CertificateAuthority
+    private var started = 0
+
+    public init(_ world: SimulatedWorld, pushes: any PushSender) throws {
+        self.world = world
+        self.pushes = pushes
+        log = Log(minimum: .warning, time: world.time, sink: sink)
+        let worker = world.loop("store")
+        store = try Store.open(.memory, schema: .migrate, time: world.time, log: log, worker: { _ in worker })
+        phones = try CertificateAuthority.create(
+            commonName: "phones", days: 10, at: world.time.now(), randomness: world.chance)
+    }
+
+    public func start() throws {
+        started += 1
+        let loop = world.loop("relay-\(started)")
+        let relay = try RelayRig.relay(
+            over: store, push: pushes, phones: phones, time: world.time, randomness: world.chance, log: log,
+            isAlone: true
+        ) { work in EventLoop.current?.spawn(work) }
+        let api = API(
+            settings: API.Settings(origin: RelayRig.origin), relay: relay, dependencies: [], time: world.time,
+            randomness: world.chance, log: log)
+        let process = Process(loop: loop, relay: relay, api: api)
+        loop.post {
+            loop.spawn {
+                // As the daemon does: its beat is known before the first request comes.
+                await relay.keep()
+                Self.every(.seconds(2), on: loop) { await relay.keep() }
+                Self.every(.seconds(1), on: loop) { await relay.attend() }
+            }
+        }
+        self.process = process
+    }
+
+    public func kill() {
+        if let process { world.kill(process.loop) }
+        process = nil
+    }
+
+    private static func every(_ pause: Duration, on loop: EventLoop, _ round: @escaping @Sendable () async -> Void) {
+        loop.spawn {
+            await round()
+            loop.schedule(after: pause) { every(pause, on: loop, round) }
+        }
+    }
+}
