@@ -1,0 +1,34 @@
+import Relay
+import World
+
+/// What an operator wants to see at a glance. Only small tables are counted: it costs the same with ten million users.
+public struct StoreStatus: Sendable, Equatable {
+    /// What is still to be done of one kind.
+    public struct Waiting: Sendable, Equatable {
+        public let kind: String
+        public let count: Int64
+        /// Long past, it is a sign that no relay works.
+        public let oldestDue: Timestamp
+    }
+
+    public let websites: Int64
+    /// Those that moved their beat when they were last looked at; one that died counts until another relay notices.
+    public let relays: Int64
+    public let waiting: [Waiting]
+
+    public static let query = Query(
+        script: Script("status", reads: [Step(countWebsites), Step(countRelays), Step(countErrands)])
+    ) { rows throws(StoreFailure) in
+        var waiting: [Waiting] = []
+        for row in rows[2] {
+            waiting.append(
+                Waiting(kind: try row.text(0), count: try row.integer(1), oldestDue: try row.moment(2)))
+        }
+        return StoreStatus(
+            websites: try rows[0].first?.integer(0) ?? 0, relays: try rows[1].first?.integer(0) ?? 0, waiting: waiting)
+    }
+}
+
+private let countWebsites = Statement("SELECT count(*) FROM website WHERE state = 'active'")
+private let countRelays = Statement("SELECT count(*) FROM relay")
+private let countErrands = Statement("SELECT kind, count(*), min(due_at) FROM outbox GROUP BY kind ORDER BY kind")

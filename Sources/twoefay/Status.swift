@@ -1,0 +1,101 @@
+import Daemon
+import JSON
+import Relay
+import Storage
+import World
+
+extension Tool {
+    static let status = Verb(
+        command: Command(
+            "status", "Tells whether the relay answers, and what its store says.",
+            notes: """
+                It asks GET /ready at the origin, as any caller would, and looks into the store.
+                Exit status 0: both are well. 5: one of them is not.
+                """)
+    ) { invocation throws(Failure) in
+        let settings = try Settings.load(invocation)
+        let authority: [UInt8]
+        do throws(Files.Problem) {
+            authority = try Files.read(settings.path(of: settings.tls.authority))
+        } catch {
+            throw Failure(
+                .failed, error.text, next: "It is the authority of the relay's certificate; 'tls.ca' names it.")
+        }
+        let relay = try Probe.ready(settings, authority: authority)
+        let store = storeStatus(settings)
+        let origin = settings.origin.settingsText
+        let now = SystemTime().now()
+
+        var lines = [relay.line(origin)]
+        var members: JSONObject = ["origin": .string(origin), "relay": relay.json]
+        switch store {
+        case .success(let status):
+            lines.append("The store has \(status.websites) active websites, and \(status.relays) relays at work.")
+            for waiting in status.waiting {
+                let late = waiting.oldestDue < now ? ", the oldest due since \(waiting.oldestDue.rfc3339)" : ""
+                lines.append("Still to be done: \(waiting.count) × \(waiting.kind)\(late).")
+            }
+            members.set("store", status.json)
+        case .failure(let failure):
+            lines.append(failure.text)
+            members.set("store", failure.json)
+        }
+        var isWell = false
+        if case .ready = relay, case .success = store { isWell = true }
+        return Report(lines.joined(separator: "\n"), json: .object(members), code: isWell ? .ok : .unavailable)
+    }
+
+    private static func storeStatus(_ settings: Settings) -> Result<StoreStatus, Failure> {
+        do throws(Failure) {
+            let store = try settings.openStore()
+            defer { store.close() }
+            do throws(StoreFailure) {
+                return .success(try store.runBlocking(StoreStatus.query))
+            } catch {
+                return .failure(Failure(store: error))
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+}
+
+extension Probe.Answer {
+    fileprivate func line(_ origin: String) -> String {
+        switch self {
+        case .ready: "The relay at \(origin) is ready."
+        case .notReady(let dependencies):
+            "The relay at \(origin) answers, and misses: "
+                + dependencies.filter { $0.value != "ok" }.keys.sorted().joined(separator: ", ")
+        case .silent(let reason):
+            "The relay at \(origin) does not answer: \(reason).\nIs it started (twoefayd --config FILE)? Its log says more."
+        }
+    }
+
+    fileprivate var json: JSONValue {
+        switch self {
+        case .ready(let dependencies): .object(["state": "ready", "dependencies": Self.object(dependencies)])
+        case .notReady(let dependencies): .object(["state": "not_ready", "dependencies": Self.object(dependencies)])
+        case .silent(let reason): .object(["state": "silent", "reason": .string(reason)])
+        }
+    }
+
+    private static func object(_ texts: [String: String]) -> JSONValue {
+        .object(JSONObject(texts.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) }))
+    }
+}
+
+extension StoreStatus {
+    fileprivate var json: JSONValue {
+        .object([
+            "websites": .integer(websites), "relays": .integer(relays),
+            "waiting": .array(
+                waiting.map {
+                    .object([
+                        "kind": .string($0.kind), "count": .integer($0.count),
+                        "oldest_due": .string($0.oldestDue.rfc3339),
+                    ])
+                }),
+        ])
+    }
+}
