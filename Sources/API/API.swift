@@ -1,5 +1,6 @@
 import Bytes
 import HTTP
+import JSON
 import Log
 import Relay
 import World
@@ -28,7 +29,9 @@ public final class API: Handler {
     private let randomness: any Randomness
     let log: Log
     static let table = RouteTable(
-        routes: Health.routes + Enrol.routes + Ask.routes + Decide.routes + Tell.routes)
+        routes: Health.routes + Enrol.routes + Ask.routes + Decide.routes + Tell.routes + Description.routes)
+    /// Of the API, for machines; made once.
+    let description: [UInt8]
 
     public init(
         settings: Settings, relay: Relay, dependencies: [Dependency], time: any TimeSource,
@@ -40,6 +43,7 @@ public final class API: Handler {
         self.time = time
         self.randomness = randomness
         self.log = log
+        description = JSONWriter.write(Description.document(of: Self.table.routes, origin: settings.origin))
     }
 
     public func handle(_ request: Request) -> Reply {
@@ -73,7 +77,7 @@ public final class API: Handler {
 
     public func tooLarge() -> Response {
         let access = Access(
-            id: requestID(), method: "", route: "none", deadline: settings.deadline, time: time, log: log)
+            id: requestID(), method: nil, route: "none", deadline: settings.deadline, time: time, log: log)
         access.ended(Problem.tooLarge.code.status)
         return Answer(.tooLarge).response(to: access.id)
     }

@@ -174,6 +174,16 @@ struct BadInputTests {
         }
     }
 
+    @Test func aBodyFullOfUnknownNamesGetsAShortAnswer() async throws {
+        let (_, cases) = try await cases()
+        let members = (0..<256).map { ("\($0)" + String(repeating: "\u{301}", count: 100), JSONValue.null) }
+        for each in cases {
+            let response = await each.caller.send("POST", each.path, JSONObject(members))
+            #expect(response.status == 400, "\(each.path)")
+            #expect((90...110).contains(response.faults.count), "\(each.path)")
+        }
+    }
+
     @Test(
         arguments: [
             ("email", "bob"), ("email", "bob@localhost"), ("email", "b ob@example.com"), ("phone", "015112345678"),

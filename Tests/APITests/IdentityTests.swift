@@ -95,6 +95,25 @@ struct IdentityTests {
         #expect(await shop.send("GET", "/user/bob").status == 401)
     }
 
+    @Test func aChallengeIsAnsweredUnderThePolicyItWasAskedUnder() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop", ["answers": "website"])
+        let (token, phone) = try await shop.enrol("bob")
+        let about: JSONObject = ["token": .string(token)]
+        let (old, _) = try await shop.login("bob")
+        try rig.relay.execute(#"UPDATE website SET policy = '{"answers":"certificate","number":"0"}'"#)
+        #expect(await phone.send("POST", "/success", ["challenge": .string(old)]).status == 403)
+        #expect(await shop.send("POST", "/success", about)["login"] == "success")
+        let (new, _) = try await shop.login("bob")
+        #expect(await shop.send("POST", "/success", about).status == 403)
+        #expect(await phone.send("POST", "/success", ["challenge": .string(new)])["login"] == "success")
+        // A token names a challenge no more.
+        #expect(await shop.send("POST", "/auth", about).faults == ["challenge missing"])
+        #expect(
+            await shop.send("POST", "/backup", ["token": .string(token), "otp": "123456"]).faults
+                == ["challenge missing"])
+    }
+
     @Test func whatIsNotYoursDoesNotExist() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "website"])

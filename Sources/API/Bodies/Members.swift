@@ -22,15 +22,20 @@ enum Members {
         }
         let names = parameters.map(\.name)
         for name in object.names where !names.contains(where: { $0.utf8.elementsEqual(name.utf8) }) {
-            // Guessing costs more than refusing: a body full of unknown names is not worth it.
-            faults.append(unknown(name, inside: prefix, among: names, mayGuess: faults.count < 16))
+            guard faults.count < mostUnknown else { break }
+            // Guessing costs more than refusing: a body full of unknown or endless names is not worth it.
+            let mayGuess = faults.count < 16 && name.utf8.count <= 32
+            faults.append(unknown(name, inside: prefix, among: names, mayGuess: mayGuess))
         }
     }
+
+    /// A body can hold thousands of unknown names, and the answer would be many times as large.
+    private static let mostUnknown = 100
 
     private static func unknown(_ name: String, inside prefix: String, among names: [String], mayGuess: Bool)
         -> FieldFault
     {
-        let shown = String(name.prefix(64))
+        let shown = String(String.UnicodeScalarView(name.unicodeScalars.prefix(64)))
         guard mayGuess, let nearest = Spelling.nearest(to: shown, among: names) else {
             return FieldFault(prefix + shown, .unknown, "is not known here")
         }

@@ -7,7 +7,7 @@ import World
 /// One request's line in the log, written when the request has its answer, or when nobody waits for one any more.
 final class Access: Sendable {
     let id: String
-    private let method: String
+    private let method: String?
     private let route: String
     private let started: Instant
     private let deadline: Duration
@@ -22,7 +22,7 @@ final class Access: Sendable {
     }
 
     init(
-        id: String, method: String, route: String, deadline: Duration, time: any TimeSource, log: Log
+        id: String, method: String?, route: String, deadline: Duration, time: any TimeSource, log: Log
     ) {
         self.id = id
         self.method = method
