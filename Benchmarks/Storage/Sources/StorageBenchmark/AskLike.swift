@@ -1,0 +1,142 @@
+import Relay
+import Storage
+import World
+
+/// A script of the size and shape of the one that stores a challenge, on the relay's own tables.
+struct AskLike: Sendable {
+    static let users = 1000
+
+    private let clock = SystemTime()
+    private let chance = SystemRandomness()
+    private let website: [UInt8]
+    private let relay: [UInt8]
+    private let user: [[UInt8]]
+    private let device: [[UInt8]]
+    private let context = Array(#"{"service":"login","place":"Berlin","ip":"192.0.2.7","browser":"Firefox"}"#.utf8)
+
+    init() {
+        let chance = chance
+        website = chance.bytes(16)
+        relay = chance.bytes(16)
+        user = (0..<Self.users).map { _ in chance.bytes(16) }
+        device = (0..<Self.users).map { _ in chance.bytes(16) }
+    }
+
+    /// The website, the users and their phones.
+    func fill(_ store: Store) throws {
+        let now = SQLValue.moment(clock.now())
+        let operation = SQLValue.blob(chance.bytes(16))
+        _ = try store.runBlocking(
+            Script("fill", writes: [Step(insertWebsite, .blob(website), .text(hex(website)), now, operation)]))
+        for start in stride(from: 0, to: Self.users, by: 50) {
+            var writes: [Step] = []
+            for index in start..<start + 50 {
+                writes.append(
+                    Step(
+                        insertUser, .blob(user[index]), .blob(website), .text("user\(index)"), now, operation))
+                writes.append(Step(insertDevice, .blob(device[index]), .blob(user[index]), now, now, operation))
+            }
+            _ = try store.runBlocking(Script("fill", writes: writes))
+        }
+    }
+
+    /// About a user who has nothing to do with what else is in flight, as real users have not.
+    func script(_ number: Int) -> Script {
+        let index = number % Self.users
+        let now = clock.now()
+        let moment = SQLValue.moment(now)
+        let expiry = SQLValue.moment(now + .seconds(60))
+        let operation = chance.bytes(16)
+        let challenge = SQLValue.blob(chance.bytes(16))
+        let mine: [SQLValue] = [.blob(user[index]), .blob(operation)]
+        return Script(
+            "ask", operation: operation,
+            writes: [
+                Step(markUser, challenge, .blob(operation), .blob(user[index]), .blob(website)),
+                Step(supersede, values: [moment, .blob(operation), .blob(user[index])] + mine),
+                Step(dropErrands, values: mine),
+                Step(
+                    insertChallenge,
+                    values: [
+                        challenge, .text(#"{"number":"two"}"#), .blob(context), .blob(chance.bytes(16)), .text("42"),
+                        moment, expiry, .blob(operation),
+                    ] + mine),
+                Step(insertStep, values: [challenge, moment] + mine),
+                Step(
+                    insertPush,
+                    values: [.blob(chance.bytes(16)), challenge, moment, .blob(relay), .blob(device[index])] + mine),
+                Step(insertExpiry, values: [.blob(chance.bytes(16)), challenge, expiry] + mine),
+                Step(audit, values: [.blob(operation), moment, challenge] + mine),
+            ],
+            reads: [Step(happened, .blob(operation)), Step(end, challenge)])
+    }
+
+    /// One row by its key.
+    func read(_ number: Int) -> Script {
+        Script("user", reads: [Step(userByID, .blob(website), .blob(user[number % Self.users]))])
+    }
+
+    private func hex(_ bytes: [UInt8]) -> String {
+        bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+}
+
+private let insertWebsite = Statement(
+    """
+    INSERT INTO website (id, name, display_name, state, policy, created_at, operation)
+    VALUES (?, ?, 'Benchmark', 'active', '{}', ?, ?)
+    """)
+private let insertUser = Statement(
+    "INSERT INTO user (id, website_id, username, created_at, operation) VALUES (?, ?, ?, ?, ?)")
+private let insertDevice = Statement(
+    """
+    INSERT INTO device (id, user_id, state, platform, environment, push_token, push_token_at, created_at, operation)
+    VALUES (?, ?, 'active', 'ios', 'production', 'push-token', ?, ?, ?)
+    """)
+
+private let markUser = Statement(
+    """
+    UPDATE user SET challenge_id = ?, operation = ? WHERE id = ? AND website_id = ? AND EXISTS
+    (SELECT 1 FROM website w WHERE w.id = user.website_id AND w.state = 'active')
+    """)
+private let supersede = Statement(
+    """
+    UPDATE challenge SET state = 'cancelled', reason = 'superseded', decided_at = ?, operation = ?
+    WHERE user_id = ? AND decided_at IS NULL AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
+    """)
+private let dropErrands = Statement(
+    """
+    DELETE FROM outbox WHERE challenge_id =
+    (SELECT c.id FROM challenge c WHERE c.user_id = ? AND c.operation = ? AND c.reason = 'superseded')
+    """)
+private let insertChallenge = Statement(
+    """
+    INSERT INTO challenge
+    (id, state, policy, context, nonce, number, factor, asked_at, expires_at, operation, guesses, website_id, user_id)
+    SELECT ?, 'asked', ?, ?, ?, ?, 'push', ?, ?, ?, 0, u.website_id, u.id FROM user u WHERE u.id = ? AND u.operation = ?
+    """)
+private let insertStep = Statement(
+    """
+    INSERT INTO step (challenge_id, ordinal, factor, state, at)
+    SELECT ?, 1, 'push', 'begun', ? FROM user u WHERE u.id = ? AND u.operation = ?
+    """)
+private let insertPush = Statement(
+    """
+    INSERT INTO outbox (id, kind, challenge_id, due_at, attempts, holder, device_id)
+    SELECT ?, 'push', ?, ?, 0, ?, d.id FROM device d WHERE d.id = ? AND d.state = 'active'
+    AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
+    """)
+private let insertExpiry = Statement(
+    """
+    INSERT INTO outbox (id, kind, challenge_id, due_at, attempts)
+    SELECT ?, 'expiry', ?, ?, 0 FROM user u WHERE u.id = ? AND u.operation = ?
+    """)
+private let audit = Statement(
+    """
+    INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id)
+    SELECT ?, ?, 'challenge.asked', u.website_id, u.id, ? FROM user u WHERE u.id = ? AND u.operation = ?
+    """)
+private let happened = Statement("SELECT 1 FROM audit WHERE operation = ?")
+private let end = Statement("SELECT expires_at FROM challenge WHERE id = ?")
+private let userByID = Statement(
+    "SELECT id, username, email, phone, display_name, challenge_id FROM user WHERE website_id = ? AND id = ?")
