@@ -269,6 +269,15 @@ def machine_paths(project):
             yield path, line, f"`{match.group(0)}` is a path of somebody's machine"
 
 
+@rule
+def documented(project):
+    page = "docs/architecture.md"
+    text = read(project.root, page) if page in project.files else ""
+    for name, target in project.targets.items():
+        if target["type"] != "test" and f"`{name}`" not in text:
+            yield page, 1, f"says nothing about module `{name}`"
+
+
 # Exceptions, each with its reason, and each used.
 
 def allowances(root):

@@ -16,6 +16,7 @@ GOOD = {
     "Sources/Storage/SQLite/Engine.swift": "import CSQLite\n// INSERT INTO users\nlet begin = \"BEGIN IMMEDIATE\"\n",
     "Tests/RelayTests/AskTests.swift": "@testable import Relay\nimport Testing\n",
     "schema.sql": SCHEMA,
+    "docs/architecture.md": "`CLinux` `CSQLite` `World` `EventLoop` `Relay` `Storage`\n",
     "README.md": "See /etc/twoefay and ~/x and /tmp/anything.\n",
 }
 
@@ -64,6 +65,7 @@ BAD = [
     ("length", "Sources/Relay/A.swift", "\n" * 501),
     ("machine-paths", "README.md", "cd /home/" + "somebody/twoefay\n"),
     ("machine-paths", "deploy/x", "cp /roo" + "t/x .\n"),
+    ("documented", "docs/architecture.md", "`CLinux` `CSQLite` `World` `EventLoop` Relay `Storage`\n"),
     ("allow", "deploy/check-allow", "length Sources/Relay/Ask.swift it was long once\n"),
     ("allow", "deploy/check-allow", "length Sources/Relay/Ask.swift\n"),
 ]
