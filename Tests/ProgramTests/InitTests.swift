@@ -75,6 +75,23 @@ import Testing
         #expect(directory.names == ["relay"])
     }
 
+    @Test func makesItsTablesInMariaDBOnce() async throws {
+        let server = try MariaDBServer.shared()
+        let url = server.url(try server.freshDatabase())
+        let installed = try await Installed("--storage", url)
+        #expect(!TemporaryDirectory.names(in: installed.directory("relay")).contains("twoefay.db"))
+        let added = try await BuiltProgram.twoefay(
+            "--config", installed.settings, "website", "add", "shop", "--out", installed.directory.path)
+        #expect(added.status == 0, "\(added.errors)")
+        let checked = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(checked.status == 0, "\(checked.errors)")
+
+        let second = try await BuiltProgram.twoefay("init", installed.directory("second"), "--storage", url)
+        #expect(second.status == 4)
+        #expect(second.errors.contains("belongs to an installation"))
+        #expect(installed.directory.names == ["relay", "shop.key", "shop.pem"])
+    }
+
     @Test func leavesNothingBehindWhenTheStoreCannotBeMade() async throws {
         let directory = try TemporaryDirectory()
         let failed = try await BuiltProgram.twoefay(
