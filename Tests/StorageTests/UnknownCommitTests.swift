@@ -46,6 +46,29 @@ extension HarmedServerTests {
             }
         }
 
+        /// The old connection's COMMIT is done while the new one looks whether it was.
+        @Test func aCommitThatIsStillUnderWayIsWaitedFor() async throws {
+            try await withProxy(try MariaDBServer.shared()) { store, proxy in
+                _ = try await store.run(TestScript.counter(1))
+                proxy.cutNextCommit(
+                    .late {
+                        // Until the look-up stands before the lock of the transaction that is still open.
+                        for _ in 0..<100 where (try? store.runBlocking(Self.lockWaits))?[0].isEmpty != false {}
+                    })
+                let rows = try await store.run(TestScript.raiseAgainAndAgain(1))
+                #expect(try rows[0][0].integer(0) == 1)
+                #expect(try rows[1][0].integer(0) == 1)
+            }
+        }
+
+        private static let lockWaits = Script("test.waits", reads: [Step(waiting)])
+        private static let waiting = Statement(
+            """
+            SELECT 1 FROM information_schema.innodb_trx t
+            JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
+            WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()
+            """)
+
         @Test func aRefusalStaysARefusalWhenItsCommitIsLost() async throws {
             try await withProxy(try MariaDBServer.shared()) { store, proxy in
                 _ = try await store.run(TestScript.counter(1, 7))

@@ -12,6 +12,8 @@ final class CutProxy: Sendable {
         case after
         /// The COMMIT is on its way to the server when `harm` happens to it.
         case during(harm: @Sendable () -> Void)
+        /// The store sees its connection lost; the COMMIT reaches the server when `delay` is over.
+        case late(delay: @Sendable () -> Void)
     }
 
     struct Problem: Error { let step: String }
@@ -115,6 +117,12 @@ final class CutProxy: Sendable {
                 pair.swallowsAnswers.store(true, ordering: .releasing)
                 _ = Self.send(bytes, to: pair.server)
                 harm()
+                return false
+            case .late(let delay):
+                pair.swallowsAnswers.store(true, ordering: .releasing)
+                shutdown(pair.client, Int32(SHUT_RDWR))
+                delay()
+                _ = Self.send(bytes, to: pair.server)
                 return false
             }
         }

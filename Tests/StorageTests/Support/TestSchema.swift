@@ -64,6 +64,22 @@ enum TestScript {
             reads: [Step(outcome, .blob(operation)), Step(value, .integer(id))])
     }
 
+    private static let admitOnce = Statement(
+        """
+        INSERT INTO audit (operation) SELECT ? FROM counter WHERE id = ?
+        /*M! ON DUPLICATE KEY UPDATE operation = audit.operation */ /*S! ON CONFLICT DO NOTHING */
+        """)
+
+    /// Nothing in it keeps it from raising twice if it is run twice.
+    static func raiseAgainAndAgain(_ id: Int64, operation: [UInt8] = fresh()) -> Script {
+        Script(
+            "test.again", operation: operation,
+            writes: [
+                Step(admitOnce, .blob(operation), .integer(id)), Step(raise, .integer(id), .blob(operation)),
+            ],
+            reads: [Step(outcome, .blob(operation)), Step(value, .integer(id))])
+    }
+
     static func value(of id: Int64) -> Script { Script("test.value", reads: [Step(value, .integer(id))]) }
 
     /// Its second write breaks the primary key if the counter is there.
