@@ -1,5 +1,4 @@
 import EventLoop
-import Log
 import Relay
 import Synchronization
 import TestSupport
@@ -93,10 +92,7 @@ extension HarmedServerTests {
             let (first, second) = (try MariaDBServer.victim(), try MariaDBServer.shared())
             let name = try common(first, second)
             let url = try StorageURL("mariadb://root@127.0.0.1:\(first.port),127.0.0.1:\(second.port)/\(name)")
-            try Store.open(
-                try StorageURL(second.url(name)), schema: .migrate, migrations: TestSchema.all, time: SystemTime(),
-                log: Log(sink: MemorySink()), options: .patient
-            ).close()
+            try TestDatabase(url: try StorageURL(second.url(name)), migrations: TestSchema.all).open().close()
             let store = try TestDatabase(url: url, migrations: TestSchema.all).open(options: .patient)
             defer { store.close() }
             _ = try await store.run(TestScript.counter(1, 10))
@@ -107,14 +103,25 @@ extension HarmedServerTests {
             #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == 20)
         }
 
+        @Test func theNextHostIsTriedWhenOneHangs() async throws {
+            let (first, second) = (try MariaDBServer.victim(), try MariaDBServer.shared())
+            let name = try common(first, second)
+            let url = try StorageURL("mariadb://root@127.0.0.1:\(first.port),127.0.0.1:\(second.port)/\(name)")
+            try TestDatabase(url: try StorageURL(second.url(name)), migrations: TestSchema.all).open().close()
+            let store = try TestDatabase(url: url, migrations: TestSchema.all).open(options: .patient)
+            defer { store.close() }
+            _ = try await store.run(TestScript.counter(1, 10))
+            first.pause()
+            defer { first.resume() }
+            _ = try await store.run(TestScript.counter(1, 20))
+            #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == 20)
+        }
+
         @Test func theNextHostIsTriedWhenOneWillNotWrite() async throws {
             let (first, second) = (try MariaDBServer.victim(), try MariaDBServer.shared())
             let name = try common(first, second)
             for server in [first, second] {
-                try Store.open(
-                    try StorageURL(server.url(name)), schema: .migrate, migrations: TestSchema.all, time: SystemTime(),
-                    log: Log(sink: MemorySink()), options: .patient
-                ).close()
+                try TestDatabase(url: try StorageURL(server.url(name)), migrations: TestSchema.all).open().close()
                 try server.sql("CREATE USER IF NOT EXISTS relay; GRANT ALL ON \(name).* TO relay")
             }
             let url = try StorageURL("mariadb://relay@127.0.0.1:\(first.port),127.0.0.1:\(second.port)/\(name)")

@@ -35,7 +35,7 @@ public final class MariaDBServer: Sendable {
             ["mariadb-install-db", "--no-defaults", "--datadir=\(directory)/data", "--skip-test-db"]
                 + ["--auth-root-authentication-method=normal"] + Self.asRoot, output: "\(directory)/install.log")
         guard Self.wait(install) == 0 else {
-            throw Failed(description: "mariadb-install-db failed: see \(directory)/install.log")
+            throw Failed(description: "mariadb-install-db failed: \(Self.end(of: "\(directory)/install.log"))")
         }
         try start()
     }
@@ -90,7 +90,9 @@ public final class MariaDBServer: Sendable {
             environment: "NOTIFY_SOCKET=\(directory)/ready")
         process.withLock { $0 = started }
         try Self.write("\(started)", to: "\(directory)/pid")
-        try readiness.wait(for: started)
+        guard readiness.wait(for: started) else {
+            throw Failed(description: "mariadbd did not start: \(Self.end(of: "\(directory)/error.log"))")
+        }
     }
 
     // MARK: Processes
@@ -156,6 +158,15 @@ public final class MariaDBServer: Sendable {
         return status
     }
 
+    /// The last of a log, which goes with the directory.
+    private static func end(of path: String) -> String {
+        guard let file = fopen(path, "r") else { return path }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 64 * 1024)
+        let count = fread(&bytes, 1, bytes.count, file)
+        return String(decoding: bytes[..<count].suffix(1500), as: UTF8.self)
+    }
+
     private static func write(_ text: String, to path: String) throws {
         guard let file = fopen(path, "w") else { throw Failed(description: "\(path): \(errno)") }
         fputs(text, file)
@@ -199,14 +210,15 @@ private struct Readiness: Sendable {
         guard bound == 0 else { throw MariaDBServer.Failed(description: "\(path): \(errno)") }
     }
 
-    func wait(for server: pid_t) throws {
+    /// False if it died or took a minute.
+    func wait(for server: pid_t) -> Bool {
         var bytes = [UInt8](repeating: 0, count: 4096)
         for _ in 0..<60 {
             let count = recv(descriptor, &bytes, bytes.count, 0)
             let message = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
-            if message.split(separator: "\n").contains("READY=1") { return }
+            if message.split(separator: "\n").contains("READY=1") { return true }
             guard waitpid(server, nil, WNOHANG) == 0 else { break }
         }
-        throw MariaDBServer.Failed(description: "mariadbd did not start: see its error.log")
+        return false
     }
 }
