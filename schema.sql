@@ -27,9 +27,10 @@ CREATE TABLE IF NOT EXISTS website_key (
     created_at datetime(3) NOT NULL
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
--- The users of each website. The id is the token that the website got at /register.
+-- The users of each website. The token is what the website got at /register; logs and audit know the id alone.
 CREATE TABLE IF NOT EXISTS user (
     id binary(16) NOT NULL PRIMARY KEY,
+    token binary(16) NOT NULL,
     website_id binary(16) NOT NULL,
     username varchar(64) NOT NULL,
     email varchar(254),
@@ -39,6 +40,7 @@ CREATE TABLE IF NOT EXISTS user (
     challenge_id binary(16),                -- the newest challenge
     created_at datetime(3) NOT NULL,
     operation binary(16) NOT NULL,
+    UNIQUE (token),
     UNIQUE (website_id, username),
     UNIQUE (website_id, email),
     UNIQUE (website_id, phone)
@@ -165,7 +167,7 @@ CREATE TABLE IF NOT EXISTS audit (
 
 -- For people: the users of all websites and their newest phone, under the names they had in the original.
 CREATE VIEW IF NOT EXISTS Users AS
-SELECT u.username, u.email, u.phone, lower(hex(u.id)) AS id_token,
+SELECT u.username, u.email, u.phone, lower(hex(u.token)) AS id_token,
     (SELECT d.push_token FROM device d WHERE d.user_id = u.id AND d.state = 'active'
      ORDER BY d.created_at DESC, d.id LIMIT 1) AS dev_token,
     w.name AS website, u.created_at
@@ -191,6 +193,6 @@ WHERE c.decided_at IS NULL;
 
 -- For people: the audit with ids as the wire and the log write them.
 CREATE VIEW IF NOT EXISTS AuditTrail AS
-SELECT a.id, a.at, a.event, w.name AS website, lower(hex(a.user_id)) AS user_token,
+SELECT a.id, a.at, a.event, w.name AS website, lower(hex(a.user_id)) AS user,
     lower(hex(a.challenge_id)) AS challenge, lower(hex(a.device_id)) AS device, a.outcome, a.proof
 FROM audit a LEFT JOIN website w ON w.id = a.website_id;

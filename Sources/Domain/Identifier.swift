@@ -31,6 +31,7 @@ public struct Identifier<Thing>: Hashable, Sendable, CustomStringConvertible {
 public enum Named {
     public enum Website: Sendable {}
     public enum User: Sendable {}
+    public enum Token: Sendable {}
     public enum Device: Sendable {}
     public enum Challenge: Sendable {}
     public enum Operation: Sendable {}
@@ -39,8 +40,9 @@ public enum Named {
 }
 
 public typealias WebsiteID = Identifier<Named.Website>
-/// Also the user's token on the wire.
 public typealias UserID = Identifier<Named.User>
+/// What a website knows its user by. Apart from the id, so that logs and audit never hold one.
+public typealias UserToken = Identifier<Named.Token>
 public typealias DeviceID = Identifier<Named.Device>
 public typealias ChallengeID = Identifier<Named.Challenge>
 public typealias OperationID = Identifier<Named.Operation>

@@ -89,7 +89,7 @@ public final class RelayRig: Sendable {
     /// A user with one bound phone.
     public func enrolled(
         _ username: String, at website: Website, pushToken: String? = nil
-    ) async throws -> (user: UserID, phone: TestPhone, credential: PhoneCredential) {
+    ) async throws -> (user: UserToken, phone: TestPhone, credential: PhoneCredential) {
         let (token, activation) = try await on { relay in
             try await relay.register(
                 Registration(username: username, email: nil, phone: nil, displayName: nil, language: nil), by: website,
@@ -101,7 +101,7 @@ public final class RelayRig: Sendable {
         return (token, phone, try await on { relay in try await relay.device(bound.device, key: key) })
     }
 
-    public func bind(_ phone: TestPhone, user: UserID, code: String, website: String) async throws -> Bound {
+    public func bind(_ phone: TestPhone, user: UserToken, code: String, website: String) async throws -> Bound {
         let proof = try phone.proof(
             token: user.text, code: code, origin: Self.origin, website: website, at: time.now())
         return try await on { relay in

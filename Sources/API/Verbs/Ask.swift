@@ -24,7 +24,7 @@ enum Ask {
     ]
 
     @Sendable static func login(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
-        let token: UserID? = try call.id(P.token)
+        let token: UserToken? = try call.id(P.token)
         let username = call[P.username]
         guard let subject = token.map({ Subject.token($0) }) ?? username.map({ .username($0) }) else {
             throw .notFound

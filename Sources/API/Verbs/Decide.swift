@@ -42,14 +42,14 @@ enum Decide {
     private static func decide(
         _ decision: Decision, _ call: Call, _ website: Website
     ) async throws(Refusal) -> Verdict {
-        guard let token: UserID = try call.id(P.token) else { throw .notFound }
+        guard let token: UserToken = try call.id(P.token) else { throw .notFound }
         let result = try await call.relay.answer(token: token, decision, by: website, as: call.operation)
         return .answer(Answer(200, ["login": .word(result)]))
     }
 
     @Sendable static func backup(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
         let challenge: ChallengeID? = try call.id(P.challenge)
-        let token: UserID? = try call.id(P.token)
+        let token: UserToken? = try call.id(P.token)
         let told = try await call.relay.backup(challenge, of: token, by: website, as: call.operation)
         return .answer(Answer(200, told.json(login: "failure")))
     }

@@ -65,7 +65,7 @@ enum Enrol {
             Answer(
                 200,
                 [
-                    "token": .string(user.id.text), "email": .text(user.email), "phone": .text(user.phone),
+                    "token": .string(user.token.text), "email": .text(user.email), "phone": .text(user.phone),
                     "factors": .array(factors(devices)), "devices": .array(views),
                 ]))
     }
@@ -77,7 +77,7 @@ enum Enrol {
 
     @Sendable static func verify(_ call: Call) async throws(Refusal) -> Verdict {
         // Which element was wrong is told to no one, so a malformed token is one more that is not right.
-        guard let token = UserID(try call.required(P.idToken)) else { throw .unauthenticated }
+        guard let token = UserToken(try call.required(P.idToken)) else { throw .unauthenticated }
         let bound = try await call.relay.bind(
             BindRequest(
                 token: token, pushToken: try call.required(P.pushToken),
@@ -94,7 +94,7 @@ enum Enrol {
     }
 
     @Sendable static func verifyByWebsite(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
-        guard let token: UserID = try call.id(P.idToken) else { throw .notFound }
+        guard let token: UserToken = try call.id(P.idToken) else { throw .notFound }
         _ = try await call.relay.bind(
             token: token, pushToken: try call.required(P.pushToken), by: website, as: call.operation)
         return .answer(Answer(200, ["login": "verified"]))

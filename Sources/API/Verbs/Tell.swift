@@ -22,7 +22,7 @@ enum Tell {
 
     @Sendable static func auth(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
         let challenge: ChallengeID? = try call.id(P.challenge)
-        let token: UserID? = try call.id(P.token)
+        let token: UserToken? = try call.id(P.token)
         let read: @Sendable () async throws(Refusal) -> Told? = { () async throws(Refusal) in
             guard let challenge else {
                 guard let token else { throw .notFound }

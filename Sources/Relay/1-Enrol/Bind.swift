@@ -9,7 +9,7 @@ import World
 /// original's form, where the website's policy allows it).
 public protocol BindStore: Sendable {
     /// The user and its website for a token, or nil.
-    func enrolment(of token: UserID) async throws(StoreFailure) -> Enrolment?
+    func enrolment(of token: UserToken) async throws(StoreFailure) -> Enrolment?
     func bind(_ device: NewDevice, digest: [UInt8], as operation: Operation) async throws(StoreFailure) -> Bool
     /// Binds or replaces the one keyless phone that a website keeps for its user.
     func bindByWebsite(_ device: NewDevice, website: WebsiteID, as operation: Operation)
@@ -30,7 +30,7 @@ public struct Enrolment: Sendable, Equatable {
 
 /// What a phone sends to be bound.
 public struct BindRequest: Sendable {
-    public var token: UserID
+    public var token: UserToken
     public var pushToken: String
     public var activationCode: String
     /// A `twoefay-enrol+jwt`, signed by the new key.
@@ -41,7 +41,7 @@ public struct BindRequest: Sendable {
     public var environment: PushEnvironment
 
     public init(
-        token: UserID, pushToken: String, activationCode: String, proof: String, binding: String?, name: String?,
+        token: UserToken, pushToken: String, activationCode: String, proof: String, binding: String?, name: String?,
         platform: Platform, environment: PushEnvironment
     ) {
         self.token = token
@@ -92,10 +92,10 @@ extension Relay {
         let digest = SHA256.hash(Array(request.activationCode.utf8))
         let operation = operations.fixed("bind", digest + key.spkiThumbprint)
         // One key of one user is one phone, however often it is bound.
-        let phone = operations.fixed("device", request.token.bytes + key.spkiThumbprint)
+        let phone = operations.fixed("device", enrolment.user.bytes + key.spkiThumbprint)
         let revocation = Base64URL.encode(phone.secret("revocation", count: 15))
         let device = NewDevice(
-            id: phone.identifier("device"), user: request.token, name: request.name, platform: request.platform,
+            id: phone.identifier("device"), user: enrolment.user, name: request.name, platform: request.platform,
             environment: request.environment, pushToken: request.pushToken, publicKey: key.x963,
             thumbprint: key.spkiThumbprint, revocation: SHA256.hash(Array(revocation.utf8)),
             binding: request.binding, at: time.now())
@@ -103,27 +103,31 @@ extension Relay {
             try await store.bind(device, digest: digest, as: operation)
         }
         guard bound else { throw .unauthenticated }
-        log.info("device.bound", [.website: enrolment.website, .user: request.token.text, .device: device.id.text])
+        log.info("device.bound", [.website: enrolment.website, .user: enrolment.user.text, .device: device.id.text])
         return Bound(
             device: device.id, certificate: try certificate(for: key, of: device.id), revocationCode: revocation)
     }
 
     /// The original's form: the website binds the push token of its own user's phone.
     public func bind(
-        token: UserID, pushToken: String, by website: Website, as operation: Operation
+        token: UserToken, pushToken: String, by website: Website, as operation: Operation
     ) async throws(Refusal) -> DeviceID {
         guard website.policy.answers == .website else {
             throw .forbidden("this website's policy is answers: \(website.policy.answers.rawValue)")
         }
+        let user = try await ask("verify") { () async throws(StoreFailure) in
+            try await store.user(token: token, of: website.id)
+        }
+        guard let user else { throw .notFound }
         let device = NewDevice(
-            id: operations.fixed("website phone", token.bytes).identifier("device"), user: token, name: nil,
+            id: operations.fixed("website phone", user.id.bytes).identifier("device"), user: user.id, name: nil,
             platform: .other, environment: .production, pushToken: pushToken, publicKey: nil, thumbprint: nil,
             revocation: nil, binding: nil, at: time.now())
         let bound = try await ask("verify") { () async throws(StoreFailure) in
             try await store.bindByWebsite(device, website: website.id, as: operation)
         }
         guard bound else { throw .notFound }
-        log.info("device.bound", [.website: website.name, .user: token.text, .device: device.id.text])
+        log.info("device.bound", [.website: website.name, .user: user.id.text, .device: device.id.text])
         return device.id
     }
 

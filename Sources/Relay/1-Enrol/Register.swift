@@ -9,7 +9,7 @@ public protocol RegisterStore: Sendable {
     func register(_ user: NewUser, activation: NewActivation, as operation: Operation)
         async throws(StoreFailure) -> RegisterOutcome
     func user(named username: String, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
-    func user(token: UserID, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
+    func user(token: UserToken, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
     func devices(of user: UserID) async throws(StoreFailure) -> [DeviceView]
     func activate(_ activation: NewActivation, website: WebsiteID, as operation: Operation)
         async throws(StoreFailure) -> Timestamp?
@@ -36,6 +36,7 @@ public struct Registration: Sendable {
 
 public struct NewUser: Sendable {
     public let id: UserID
+    public let token: UserToken
     public let website: WebsiteID
     public let registration: Registration
     public let createdAt: Timestamp
@@ -57,6 +58,7 @@ public enum RegisterOutcome: Sendable, Equatable {
 
 public struct UserRow: Sendable, Equatable {
     public let id: UserID
+    public let token: UserToken
     public let username: String
     public let email: String?
     public let phone: String?
@@ -66,10 +68,11 @@ public struct UserRow: Sendable, Equatable {
     public let challenge: ChallengeID?
 
     public init(
-        id: UserID, username: String, email: String?, phone: String?, displayName: String?, language: String?,
+        id: UserID, token: UserToken, username: String, email: String?, phone: String?, displayName: String?, language: String?,
         challenge: ChallengeID?
     ) {
         self.id = id
+        self.token = token
         self.username = username
         self.email = email
         self.phone = phone
@@ -117,10 +120,10 @@ extension Relay {
 
     public func register(
         _ registration: Registration, by website: Website, as operation: Operation
-    ) async throws(Refusal) -> (token: UserID, activation: Activation) {
+    ) async throws(Refusal) -> (token: UserToken, activation: Activation) {
         let now = time.now()
         let user = NewUser(
-            id: operation.identifier("user"), website: website.id, registration: registration, createdAt: now)
+            id: operation.identifier("user"), token: operation.identifier("token"), website: website.id, registration: registration, createdAt: now)
         let code = activationCode(operation)
         let outcome = try await ask("register") { () async throws(StoreFailure) in
             try await store.register(user, activation: newActivation(code, for: user.id, now), as: operation)
@@ -128,7 +131,7 @@ extension Relay {
         switch outcome {
         case .registered(let expiresAt):
             log.info("user.registered", [.website: website.name, .user: user.id.text])
-            return (user.id, activation(code, user: user.id, website: website, expiresAt: expiresAt))
+            return (user.token, activation(code, token: user.token, website: website, expiresAt: expiresAt))
         case .taken(let username, let email, let phone):
             var faults: [FieldFault] = []
             if username { faults.append(FieldFault("username", .taken, "is a user of this website already")) }
@@ -163,7 +166,7 @@ extension Relay {
         }
         guard let expiresAt else { throw .notFound }
         log.info("user.activation", [.website: website.name, .user: row.id.text])
-        return activation(code, user: row.id, website: website, expiresAt: expiresAt)
+        return activation(code, token: row.token, website: website, expiresAt: expiresAt)
     }
 
     /// Forgets the user: every row but the audit's, which holds ids alone.
@@ -189,10 +192,10 @@ extension Relay {
             expiresAt: now + Self.activationLifetime)
     }
 
-    private func activation(_ code: String, user: UserID, website: Website, expiresAt: Timestamp) -> Activation {
+    private func activation(_ code: String, token: UserToken, website: Website, expiresAt: Timestamp) -> Activation {
         let uri =
             "twoefay://enrol?relay=\(percentEncoded(settings.origin))&website=\(percentEncoded(website.name))"
-            + "&token=\(user.text)&code=\(code)&pin=\(Base64URL.encode(settings.pin))"
+            + "&token=\(token.text)&code=\(code)&pin=\(Base64URL.encode(settings.pin))"
         return Activation(code: code, uri: uri, expiresAt: expiresAt)
     }
 

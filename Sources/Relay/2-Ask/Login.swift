@@ -13,7 +13,7 @@ public protocol AskStore: Sendable {
 
 /// Whom a request is about.
 public enum Subject: Sendable, Equatable {
-    case token(UserID)
+    case token(UserToken)
     case username(String)
 }
 

@@ -33,6 +33,7 @@ public struct ChallengeRow: Sendable, Equatable {
 
     public let id: ChallengeID
     public let user: UserID
+    public let token: UserToken
     public let life: ChallengeLife
     public let policy: String
     public let context: [UInt8]
@@ -47,12 +48,13 @@ public struct ChallengeRow: Sendable, Equatable {
     public let steps: [Step]
 
     public init(
-        id: ChallengeID, user: UserID, life: ChallengeLife, policy: String, context: [UInt8], number: String?,
+        id: ChallengeID, user: UserID, token: UserToken, life: ChallengeLife, policy: String, context: [UInt8], number: String?,
         factor: Factor?, proof: Proof?, device: DeviceID?, guesses: Int, decidedAt: Timestamp?,
         operation: OperationID, steps: [Step]
     ) {
         self.id = id
         self.user = user
+        self.token = token
         self.life = life
         self.policy = policy
         self.context = context
@@ -115,7 +117,7 @@ extension Relay {
 
     /// The original's form: the website answers for its own user, whose newest challenge is meant.
     public func answer(
-        token: UserID, _ decision: Decision, by website: Website, as operation: Operation
+        token: UserToken, _ decision: Decision, by website: Website, as operation: Operation
     ) async throws(Refusal) -> ChallengeLife.Result {
         // Nothing was asked: there is nothing to answer.
         guard let row = try await newest(token, of: website) else { throw .notFound }
@@ -166,7 +168,7 @@ extension Relay {
     /// A code that the user typed. No factor of this relay sends codes, so every code is a wrong one and counts.
     /// Where the website answers for its users, their token names the challenge.
     public func backup(
-        _ challenge: ChallengeID?, of token: UserID?, by website: Website, as operation: Operation
+        _ challenge: ChallengeID?, of token: UserToken?, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Told {
         guard let row = try await row(challenge, of: token, website) else { throw .notFound }
         try agree(row, token)
@@ -183,7 +185,7 @@ extension Relay {
     }
 
     private func row(
-        _ challenge: ChallengeID?, of token: UserID?, _ website: Website
+        _ challenge: ChallengeID?, of token: UserToken?, _ website: Website
     ) async throws(Refusal) -> ChallengeRow? {
         guard let challenge else {
             guard website.policy.answers == .website, let token else { throw Self.challengeMissing }
@@ -220,7 +222,7 @@ extension Relay {
     }
 
     /// The newest challenge of a user of this website; nil when nothing was asked.
-    func newest(_ token: UserID, of website: Website) async throws(Refusal) -> ChallengeRow? {
+    func newest(_ token: UserToken, of website: Website) async throws(Refusal) -> ChallengeRow? {
         let user = try await ask("user") { () async throws(StoreFailure) in
             try await store.user(token: token, of: website.id)
         }

@@ -26,7 +26,7 @@ extension Relay {
 
     /// Of a token given beside the challenge, it must be the user's whom the challenge asks.
     public func tell(
-        _ challenge: ChallengeID, of token: UserID? = nil, to website: Website
+        _ challenge: ChallengeID, of token: UserToken? = nil, to website: Website
     ) async throws(Refusal) -> Told {
         let row = try await ask("auth") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
@@ -37,7 +37,7 @@ extension Relay {
     }
 
     /// The original's form: by token. Nil when there is nothing to tell.
-    public func tell(token: UserID, to website: Website) async throws(Refusal) -> Told? {
+    public func tell(token: UserToken, to website: Website) async throws(Refusal) -> Told? {
         guard website.policy.answers == .website else { throw Self.challengeMissing }
         guard let row = try await newest(token, of: website) else { return nil }
         return told(row)
@@ -46,8 +46,8 @@ extension Relay {
     /// A token names a challenge only for websites that answer for their users.
     static let challengeMissing = Refusal.invalid([FieldFault("challenge", .missing, "must be given")])
 
-    func agree(_ row: ChallengeRow, _ token: UserID?) throws(Refusal) {
-        guard token == nil || token == row.user else {
+    func agree(_ row: ChallengeRow, _ token: UserToken?) throws(Refusal) {
+        guard token == nil || token == row.token else {
             throw .invalid([FieldFault("token", .mismatch, "is not the user whom challenge asks")])
         }
     }

@@ -27,7 +27,7 @@ extension Store: AnswerStore {
                     state: try row.word(2), decision: try row.optionalWord(3), reason: try row.optionalWord(4),
                     expiresAt: try row.moment(5))
                 return ChallengeRow(
-                    id: try row.id(0), user: try row.id(1), life: life, policy: try row.text(6),
+                    id: try row.id(0), user: try row.id(1), token: try row.id(15), life: life, policy: try row.text(6),
                     context: try row.blob(7), number: try row.optionalText(8), factor: try row.optionalWord(9),
                     proof: try row.optionalWord(10), device: try row.optionalID(11),
                     guesses: Int(try row.integer(12)), decidedAt: try row.optionalMoment(13),
@@ -92,11 +92,12 @@ extension ChallengeLife {
 }
 
 private let challengeColumns = """
-    SELECT id, user_id, state, decision, reason, expires_at, policy, context, number, factor, proof, device_id,
-    guesses, decided_at, operation FROM challenge WHERE id = ? AND
+    SELECT c.id, c.user_id, c.state, c.decision, c.reason, c.expires_at, c.policy, c.context, c.number, c.factor,
+    c.proof, c.device_id, c.guesses, c.decided_at, c.operation, u.token
+    FROM challenge c JOIN user u ON u.id = c.user_id WHERE c.id = ? AND
     """
-private let challengeOfUser = Statement(challengeColumns + " user_id = ?")
-private let challengeOfWebsite = Statement(challengeColumns + " website_id = ?")
+private let challengeOfUser = Statement(challengeColumns + " c.user_id = ?")
+private let challengeOfWebsite = Statement(challengeColumns + " c.website_id = ?")
 
 private let steps = Statement("SELECT factor, state, at FROM step WHERE challenge_id = ? ORDER BY ordinal")
 

@@ -69,21 +69,21 @@ extension Store: AskStore {
 }
 
 private let userColumns = "SELECT u.id, u.username FROM user u WHERE u.website_id = ? AND "
-private let userByToken = Statement(userColumns + "u.id = ?")
+private let userByToken = Statement(userColumns + "u.token = ?")
 private let userByName = Statement(userColumns + "u.username = ?")
 
 private let phoneColumns = """
     SELECT d.id, d.push_token, d.environment FROM device d JOIN user u ON u.id = d.user_id
     WHERE d.state = 'active' AND u.website_id = ? AND
     """
-private let phonesByToken = Statement(phoneColumns + " u.id = ? ORDER BY d.created_at, d.id")
+private let phonesByToken = Statement(phoneColumns + " u.token = ? ORDER BY d.created_at, d.id")
 private let phonesByName = Statement(phoneColumns + " u.username = ? ORDER BY d.created_at, d.id")
 
 private let openColumns = """
     SELECT c.id FROM challenge c JOIN user u ON u.id = c.user_id
     WHERE c.decided_at IS NULL AND u.website_id = ? AND
     """
-private let openByToken = Statement(openColumns + " u.id = ?")
+private let openByToken = Statement(openColumns + " u.token = ?")
 private let openByName = Statement(openColumns + " u.username = ?")
 
 /// Locks the user's row, so that two requests about one user come one after the other.

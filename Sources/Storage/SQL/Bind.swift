@@ -2,7 +2,7 @@ import Domain
 import Relay
 
 extension Store: BindStore {
-    public func enrolment(of token: UserID) async throws(StoreFailure) -> Enrolment? {
+    public func enrolment(of token: UserToken) async throws(StoreFailure) -> Enrolment? {
         try await run(
             Query(script: Script("enrolment", reads: [Step(enrolmentOfUser, .id(token))])) {
                 rows throws(StoreFailure) in
@@ -66,7 +66,7 @@ extension NewDevice {
 private let enrolmentOfUser = Statement(
     """
     SELECT u.id, w.name, w.policy FROM user u JOIN website w ON w.id = u.website_id
-    WHERE u.id = ? AND w.state = 'active'
+    WHERE u.token = ? AND w.state = 'active'
     """)
 
 private let useActivation = Statement(

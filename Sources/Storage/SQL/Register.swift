@@ -12,7 +12,7 @@ extension Store: RegisterStore {
             "register", operation,
             [
                 Step(
-                    insertUser, .id(user.id), .text(fields.username), .text(fields.email), .text(fields.phone),
+                    insertUser, .id(user.id), .id(user.token), .text(fields.username), .text(fields.email), .text(fields.phone),
                     .text(fields.displayName), .text(fields.language), .moment(user.createdAt), .id(operation),
                     .id(user.website)),
                 Step(insertActivation, values: activation.values(operation)),
@@ -43,7 +43,7 @@ extension Store: RegisterStore {
         try await user(Script("user", reads: [Step(userByName, .id(website), .text(username))]))
     }
 
-    public func user(token: UserID, of website: WebsiteID) async throws(StoreFailure) -> UserRow? {
+    public func user(token: UserToken, of website: WebsiteID) async throws(StoreFailure) -> UserRow? {
         try await user(Script("user", reads: [Step(userByToken, .id(website), .id(token))]))
     }
 
@@ -52,9 +52,10 @@ extension Store: RegisterStore {
             Query(script: script) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return UserRow(
-                    id: try row.id(0), username: try row.text(1), email: try row.optionalText(2),
-                    phone: try row.optionalText(3), displayName: try row.optionalText(4),
-                    language: try row.optionalText(5), challenge: try row.optionalID(6))
+                    id: try row.id(0), token: try row.id(1), username: try row.text(2),
+                    email: try row.optionalText(3), phone: try row.optionalText(4),
+                    displayName: try row.optionalText(5), language: try row.optionalText(6),
+                    challenge: try row.optionalID(7))
             })
     }
 
@@ -119,8 +120,8 @@ extension NewActivation {
 private let insertUser = Statement(
     """
     INSERT INTO user
-    (id, website_id, username, email, phone, display_name, language, created_at, operation)
-    SELECT ?, w.id, ?, ?, ?, ?, ?, ?, ? FROM website w WHERE w.id = ? AND w.state = 'active'
+    (id, token, website_id, username, email, phone, display_name, language, created_at, operation)
+    SELECT ?, ?, w.id, ?, ?, ?, ?, ?, ?, ? FROM website w WHERE w.id = ? AND w.state = 'active'
     /*M! ON DUPLICATE KEY UPDATE id = user.id */ /*S! ON CONFLICT DO NOTHING */
     """)
 
@@ -147,9 +148,9 @@ private let taken = Statement(
         EXISTS (SELECT 1 FROM user WHERE website_id = ? AND id <> ? AND phone = ?)
     """)
 
-private let columns = "SELECT id, username, email, phone, display_name, language, challenge_id FROM user"
+private let columns = "SELECT id, token, username, email, phone, display_name, language, challenge_id FROM user"
 private let userByName = Statement(columns + " WHERE website_id = ? AND username = ?")
-private let userByToken = Statement(columns + " WHERE website_id = ? AND id = ?")
+private let userByToken = Statement(columns + " WHERE website_id = ? AND token = ?")
 
 private let devicesOfUser = Statement(
     """
