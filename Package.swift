@@ -122,7 +122,9 @@ let package = Package(
         tests(
             "Simulation",
             ["Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Relay", "Storage", "TestSupport", "World"]),
-        tests("Storage", ["CLinux", "EventLoop", "Log", "Relay", "Storage", "TestSupport", "World"]),
+        tests(
+            "Storage",
+            ["Bytes", "CLinux", "Crypto", "EventLoop", "Log", "Relay", "Storage", "TestSupport", "World"]),
         tests("TestSupport", ["TestSupport"]),
         tests("TLS", ["Bytes", "Crypto", "EventLoop", "TLS", "World"]),
         tests("World", ["World"]),

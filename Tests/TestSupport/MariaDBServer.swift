@@ -11,6 +11,7 @@ public final class MariaDBServer: Sendable {
 
     public let port: UInt16
     private let directory: String
+    private let options: [String]
     private let readiness: Readiness
     private let process = Mutex<pid_t>(0)
     private let databases = Atomic<Int>(0)
@@ -24,7 +25,8 @@ public final class MariaDBServer: Sendable {
     private static let common = Result { try MariaDBServer() }
     private static let other = Result { try MariaDBServer() }
 
-    public init() throws {
+    /// `options` gets the directory and gives what is added to the server's command line.
+    public init(_ options: (String) throws -> [String] = { _ in [] }) throws {
         var template = Array("/tmp/twoefay-mariadb-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Failed(description: "mkdtemp: \(errno)") }
         directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -37,6 +39,7 @@ public final class MariaDBServer: Sendable {
         guard Self.wait(install) == 0 else {
             throw Failed(description: "mariadb-install-db failed: \(Self.end(of: "\(directory)/install.log"))")
         }
+        self.options = try options(directory)
         try start()
     }
 
@@ -86,7 +89,7 @@ public final class MariaDBServer: Sendable {
                 "mariadbd", "--no-defaults", "--datadir=\(directory)/data", "--socket=\(socket)", "--port=\(port)",
                 "--bind-address=127.0.0.1", "--skip-name-resolve", "--innodb-buffer-pool-size=64M",
                 "--innodb-flush-log-at-trx-commit=1",
-            ] + Self.asRoot, output: "\(directory)/error.log",
+            ] + Self.asRoot + options, output: "\(directory)/error.log",
             environment: "NOTIFY_SOCKET=\(directory)/ready")
         process.withLock { $0 = started }
         try Self.write("\(started)", to: "\(directory)/pid")
