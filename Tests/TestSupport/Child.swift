@@ -36,9 +36,11 @@ public final class Child: Sendable {
         try await Child(program, arguments, in: directory).ended()
     }
 
-    /// Starts a program, found by the PATH unless it is named by a path. Its standard input is empty.
+    /// Starts a program, found by the PATH unless it is named by a path. Its standard input is empty, or the descriptor
+    /// `input`, which stays the caller's to close.
     public init(
-        _ program: String, _ arguments: [String], environment: [String: String] = [:], in directory: String? = nil
+        _ program: String, _ arguments: [String], environment: [String: String] = [:], in directory: String? = nil,
+        input: Int32? = nil
     ) throws {
         var output: [Int32] = [0, 0]
         var errors: [Int32] = [0, 0]
@@ -48,7 +50,11 @@ public final class Child: Sendable {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        if let input {
+            posix_spawn_file_actions_adddup2(&actions, input, 0)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        }
         posix_spawn_file_actions_adddup2(&actions, output[1], 1)
         posix_spawn_file_actions_adddup2(&actions, errors[1], 2)
         posix_spawn_file_actions_addclosefrom_np(&actions, 3)
@@ -85,6 +91,13 @@ public final class Child: Sendable {
         reader.post {
             self.collect(out, err)
             reader.stop()
+        }
+    }
+
+    /// What it has written so far.
+    public var written: (output: String, errors: String) {
+        state.withLock { state in
+            (String(decoding: state.output, as: UTF8.self), String(decoding: state.errors, as: UTF8.self))
         }
     }
 

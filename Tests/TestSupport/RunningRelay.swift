@@ -1,0 +1,210 @@
+import CLinux
+import Glibc
+import Synchronization
+import World
+
+/// The built twoefayd as an operator runs it: an installation of its own, a process of its own, reached over the wire.
+/// It and all its files are gone when the test lets go of it, or ends in whatever way.
+public final class RunningRelay: Sendable {
+    private struct State {
+        var child: Child
+        var guardian: Guardian
+        /// What the processes before this one logged.
+        var before = ""
+    }
+
+    public let directory: TemporaryDirectory
+    public let port: UInt16
+    public let origin: String
+    private let state: Mutex<State>
+
+    public var installation: String { directory("relay") }
+    public var settings: String { directory("relay/twoefay.yaml") }
+
+    /// The path of a file of the installation.
+    public func file(_ name: String) -> String { directory("relay/\(name)") }
+
+    /// - Parameter settings: changes the text of twoefay.yaml; see `String.set(_:to:)`.
+    public static func start(
+        _ kind: StoreKind = .file, change settings: (inout String) throws -> Void = { _ in }
+    ) async throws -> RunningRelay {
+        for _ in 0..<5 {
+            let directory = try TemporaryDirectory()
+            let port = try FreePort.find()
+            try await install(kind, in: directory, port: port)
+            let path = directory("relay/twoefay.yaml")
+            var text = try TextFile.read(path)
+            try settings(&text)
+            try TextFile.write(text, to: path)
+            do {
+                let (child, guardian) = try await run(path)
+                return RunningRelay(directory, port, child, guardian)
+            } catch let problem as Child.Problem where problem.description.contains("cannot listen") {
+                continue
+            }
+        }
+        throw Child.Problem(description: "five ports were taken between looking and listening")
+    }
+
+    private init(_ directory: TemporaryDirectory, _ port: UInt16, _ child: Child, _ guardian: Guardian) {
+        self.directory = directory
+        self.port = port
+        origin = "https://localhost:\(port)"
+        state = Mutex(State(child: child, guardian: guardian))
+    }
+
+    deinit {
+        state.withLock { state in
+            state.child.signal(SIGKILL)
+            state.guardian.dismiss()
+        }
+    }
+
+    private static func install(_ kind: StoreKind, in directory: TemporaryDirectory, port: UInt16) async throws {
+        var arguments = ["init", directory("relay"), "--listen", "127.0.0.1:\(port)"]
+        if kind == .mariadb {
+            let server = try MariaDBServer.shared()
+            arguments += ["--storage", server.url(try server.freshDatabase())]
+        }
+        let made = try await Child.run(try BuiltProgram.twoefay.path, arguments)
+        guard made.status == 0 else { throw Child.Problem(description: made.errors) }
+    }
+
+    private static func run(_ settings: String) async throws -> (Child, Guardian) {
+        let child = try Child(try BuiltProgram.twoefayd.path, ["--config", settings])
+        let guardian = try Guardian(of: child.pid)
+        do {
+            _ = try await child.line(.errors, with: "event=daemon.started")
+        } catch {
+            guardian.dismiss()
+            throw error
+        }
+        return (child, guardian)
+    }
+
+    // MARK: Its process
+
+    public var pid: pid_t { state.withLock { $0.child.pid } }
+    private var child: Child { state.withLock { $0.child } }
+
+    /// What was logged, by the processes before this one too.
+    public var log: String { state.withLock { $0.before + $0.child.written.errors } }
+
+    /// Waits for a line of this process's log that holds `part`.
+    @discardableResult public func logged(_ part: String) async throws -> String {
+        try await child.line(.errors, with: part)
+    }
+
+    /// SIGKILL, and it is dead when this returns.
+    public func kill() async { _ = await end(SIGKILL) }
+
+    /// SIGTERM, and it is gone when this returns.
+    @discardableResult public func stop() async -> Child.Ended { await end(SIGTERM) }
+
+    /// Sends a signal that does not end it, such as SIGHUP.
+    public func signal(_ number: Int32) { child.signal(number) }
+
+    private func end(_ signal: Int32) async -> Child.Ended {
+        let child = child
+        child.signal(signal)
+        let ended = await child.ended()
+        state.withLock { $0.guardian.dismiss() }
+        return ended
+    }
+
+    /// Waits for the end, whoever caused it.
+    public func ended() async -> Child.Ended { await child.ended() }
+
+    /// The same installation at the same port, after `kill` or `stop`.
+    public func restart() async throws {
+        let (child, guardian) = try await Self.run(settings)
+        state.withLock { state in
+            state = State(child: child, guardian: guardian, before: state.before + state.child.written.errors)
+        }
+    }
+
+    // MARK: Who calls it
+
+    /// The `twoefay` of this installation; it must succeed.
+    @discardableResult public func tool(_ arguments: String...) async throws -> String {
+        let ended = try await Child.run(
+            try BuiltProgram.twoefay.path, ["--config", settings] + arguments, in: directory.path)
+        guard ended.status == 0 else { throw Child.Problem(description: ended.errors) }
+        return ended.output
+    }
+
+    /// Adds a website with policies, as in `"--answers", "website"`.
+    public func website(_ name: String, _ policies: String...) async throws -> Caller {
+        let ended = try await Child.run(
+            try BuiltProgram.twoefay.path,
+            ["--config", settings, "website", "add", name, "--out", directory.path] + policies)
+        guard ended.status == 0 else { throw Child.Problem(description: ended.errors) }
+        return caller(certificatePath: directory("\(name).pem"), keyPath: directory("\(name).key"))
+    }
+
+    /// Whoever holds these files, or nobody in particular.
+    public func caller(certificatePath: String? = nil, keyPath: String? = nil) -> Caller {
+        Caller(
+            origin: origin, authorityPath: file("ca.pem"), port: port, certificatePath: certificatePath,
+            keyPath: keyPath)
+    }
+
+    /// Whoever holds what these PEM texts say.
+    public func caller(_ name: String, certificate: String, key: String) throws -> Caller {
+        try TextFile.write(certificate, to: directory("\(name).pem"))
+        try TextFile.write(key, to: directory("\(name).key"))
+        return caller(certificatePath: directory("\(name).pem"), keyPath: directory("\(name).key"))
+    }
+}
+
+/// Ends a process once this one is gone: a shell that waits for it, and is sent home when it need not.
+private final class Guardian: Sendable {
+    private let end: Mutex<Int32>
+
+    init(of pid: pid_t) throws {
+        var ends: [Int32] = [0, 0]
+        guard pipe2(&ends, O_CLOEXEC) == 0 else { throw Child.Problem(description: "pipe2: errno \(errno)") }
+        defer { close(ends[0]) }
+        end = Mutex(ends[1])
+        _ = try Child("sh", ["-c", "read word || kill -9 \(pid)"], input: ends[0])
+    }
+
+    /// To be called when the process is no more, or is sure to be: its number may then be another's.
+    func dismiss() {
+        end.withLock { end in
+            guard end >= 0 else { return }
+            _ = write(end, "home\n", 5)
+            close(end)
+            end = -1
+        }
+    }
+
+    deinit { dismiss() }
+}
+
+/// A port where nobody listens, and which the kernel gives to no outgoing connection meanwhile.
+public enum FreePort {
+    public static func find() throws -> UInt16 {
+        for _ in 0..<100 {
+            let bytes = SystemRandomness().bytes(2)
+            let port = 10_000 + (UInt16(bytes[0]) << 8 | UInt16(bytes[1])) % 22_000
+            if isFree(port) { return port }
+        }
+        throw Child.Problem(description: "no port is free")
+    }
+
+    private static func isFree(_ port: UInt16) -> Bool {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        } == 0
+    }
+}
