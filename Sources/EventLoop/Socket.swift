@@ -41,6 +41,12 @@ public enum Socket {
     /// A peer that has gone without a word is found even if nothing is written.
     public static func setKeepAlive(_ fd: Int32) { set(fd, SOL_SOCKET, SO_KEEPALIVE, 1) }
 
+    /// Closing will reset the connection: what the peer has not taken is not kept for it any longer.
+    public static func setReset(_ fd: Int32) {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+
     public static func localAddress(_ fd: Int32) -> SocketAddress? { SocketAddress.read { getsockname(fd, $0, $1) } }
 
     private static func open(_ family: Int32) throws(SystemFailure) -> Int32 {

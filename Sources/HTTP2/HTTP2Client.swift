@@ -269,6 +269,8 @@ extension HTTP2Client: LinkOwner {
         return session?.isFinished ?? false
     }
 
+    func linkIsBlocked() {}
+
     func linkEnded(_ end: LinkEnd) {
         let reason: String
         switch end {

@@ -68,6 +68,13 @@ public final class HTTP2Server {
         for connection in connections.values { connection.drain() }
     }
 
+    /// Ends everything now.
+    public func stop() {
+        listener?.close()
+        listener = nil
+        for connection in connections.values { connection.abort() }
+    }
+
     private func finishDrain() {
         if let drainLimit { loop.cancel(drainLimit) }
         drainLimit = nil

@@ -21,6 +21,8 @@ protocol LinkOwner: AnyObject {
     func linkWants(_ output: inout [UInt8], enough: Int)
     /// Everything that `linkWants` gave is with the socket. True if the link has done its work.
     func linkIsDrained() -> Bool
+    /// The socket takes no more for now.
+    func linkIsBlocked()
     /// The last call. The descriptor is closed.
     func linkEnded(_ end: LinkEnd)
 }
@@ -226,6 +228,7 @@ final class Link {
                 if state == .up {
                     leftover = Array(buffers.output[start...])
                     leftoverStart = 0
+                    owner?.linkIsBlocked()
                 }
                 return false
             }
@@ -287,6 +290,13 @@ final class Link {
             end(.finished)
             return
         }
+    }
+
+    /// For a peer that does not take what it is sent: without it the kernel would go on trying.
+    func reset() {
+        guard state != .ended else { return }
+        Socket.setReset(fd)
+        end(.finished)
     }
 
     func end(_ reason: LinkEnd) {

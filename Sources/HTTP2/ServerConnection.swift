@@ -14,7 +14,8 @@ final class ServerConnection: LinkOwner, TurnEnd {
     private let remote: String
     private let link: Link
     private let scratch: SessionScratch
-    private unowned let server: HTTP2Server
+    /// Until the connection ends, which takes it out of the server again.
+    private let server: HTTP2Server
 
     private var session: Session?
     private var certificate: ClientCertificate?
@@ -115,6 +116,8 @@ final class ServerConnection: LinkOwner, TurnEnd {
         notePending()
         return session.isFinished
     }
+
+    func linkIsBlocked() { notePending() }
 
     func linkEnded(_ end: LinkEnd) {
         if case .failed(let failure) = end {
@@ -315,7 +318,8 @@ final class ServerConnection: LinkOwner, TurnEnd {
     private func end(_ what: ConnectionClock.Overdue) {
         log.debug("connection.overdue", [.remote: remote, .reason: "\(what)"])
         switch what {
-        case .handshake, .write: link.end(.finished)
+        case .handshake: link.end(.finished)
+        case .write: link.reset()
         case .settings: terminate(NGHTTP2_SETTINGS_TIMEOUT)
         case .request: terminate(NGHTTP2_ENHANCE_YOUR_CALM)
         case .idle: terminate(NGHTTP2_NO_ERROR)
@@ -341,7 +345,7 @@ final class ServerConnection: LinkOwner, TurnEnd {
         let moment = loop.time.instant() + .seconds(2)
         let id = loop.schedule(after: .seconds(2)) { [weak self] in
             self?.timer = nil
-            self?.link.end(.finished)
+            self?.link.reset()
         }
         timer = (id, moment)
     }

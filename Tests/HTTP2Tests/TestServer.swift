@@ -80,6 +80,7 @@ struct TestServer: Sendable {
     let certificates: TestCertificates
     let port: UInt16
     let log: MemorySink
+    private let clients = Shared<[LoopBound<HTTP2Client>]>([])
 
     static func with<Value>(
         limits: ServerLimits = ServerLimits(), tls: Bool = true, crl: [UInt8]? = nil,
@@ -105,7 +106,14 @@ struct TestServer: Sendable {
         let server = try started.get()
         let port = await loop.perform { server.value.port }
         let test = TestServer(loop: loop, server: server, certificates: certificates, port: port, log: sink)
-        return try await body(test)
+        let result: Result<Value, any Error>
+        do { result = .success(try await body(test)) } catch { result = .failure(error) }
+        // On the loop, where everything of it lives.
+        await loop.perform {
+            for client in test.clients.current { client.value.close() }
+            server.value.stop()
+        }
+        return try result.get()
     }
 
     /// A client of ours that is connected, on the server's own loop.
@@ -127,6 +135,7 @@ struct TestServer: Sendable {
                 return nil
             } catch { return error }
         }
+        clients.withLock { $0.append(client) }
         if let failure { throw failure }
         return TestClient(loop: loop, client: client)
     }

@@ -1,0 +1,284 @@
+import CLinux
+import EventLoop
+import Glibc
+import HTTP
+import Log
+import Testing
+import World
+
+@testable import HTTP2
+
+private typealias Kind = RawPeer.Kind
+
+/// A server by hand, for one connection.
+private struct RawServer {
+    let port: UInt16
+    private let fd: Int32
+
+    init() {
+        let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let bound = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                bind(fd, pointer, length) == 0 && listen(fd, 5) == 0 && getsockname(fd, pointer, &length) == 0
+            }
+        }
+        precondition(bound)
+        self.fd = fd
+        port = UInt16(bigEndian: address.sin_port)
+    }
+
+    func close() { Glibc.close(fd) }
+
+    /// The connection that comes, past its preface.
+    func accept() -> RawPeer {
+        let peer = RawPeer(fd: Glibc.accept(fd, nil, nil))
+        var preface = [UInt8](repeating: 0, count: 24)
+        let count = recv(peer.fd, &preface, 24, Int32(MSG_WAITALL))
+        precondition(count == 24)
+        return peer
+    }
+}
+
+/// A client on a loop of its own against a script of frames.
+@discardableResult
+private func against<Value: Sendable>(
+    options: ClientOptions = ClientOptions(), script: @escaping @Sendable (RawPeer) -> Void,
+    _ body: (TestClient, Result<Void, ConnectionFailure>) async throws -> Value
+) async throws -> Value {
+    let server = RawServer()
+    defer { server.close() }
+    let group = try LoopGroup.start(count: 1, time: SystemTime())
+    defer { group.stopAndJoin() }
+    let loop = group.loops[0]
+    async let served: Void = blocking { script(server.accept()) }
+    let client = await loop.perform {
+        LoopBound(
+            HTTP2Client(
+                loop: loop, host: "127.0.0.1", port: server.port, tls: nil, options: options,
+                log: Log(sink: MemorySink())),
+            on: loop)
+    }
+    let connected = await loop.perform { () -> Result<Void, ConnectionFailure> in
+        do throws(ConnectionFailure) { return .success(try await client.value.connect()) } catch {
+            return .failure(error)
+        }
+    }
+    let value = try await body(TestClient(loop: loop, client: client), connected)
+    await loop.perform { client.value.close() }
+    try await served
+    return value
+}
+
+extension RawPeer {
+    /// 200 without a body.
+    fileprivate func respond(_ stream: UInt32) {
+        send(Kind.headers, flags: Self.endHeaders | Self.endStream, stream: stream, payload: [0x88])
+    }
+
+    fileprivate func goAway(last: UInt32, code: UInt32 = 0, debug: String = "") {
+        let words = [last, code].flatMap { word in withUnsafeBytes(of: word.bigEndian) { Array($0) } }
+        send(Kind.goAway, payload: words + Array(debug.utf8))
+    }
+}
+
+struct ClientTests {
+    @Test func whatIsAboveTheLastStreamWasNotSentAndTheRestIsAnswered() async throws {
+        try await against { peer in
+            peer.send(Kind.settings)
+            for _ in 0..<4 { _ = peer.next(Kind.headers) }
+            peer.goAway(last: 3, debug: #"{"reason":"Shutdown"}"#)
+            peer.respond(3)
+            peer.respond(1)
+            _ = peer.isEnded()
+        } _: { client, connected in
+            try connected.get()
+            let results = await withTaskGroup(of: Result<Response, RequestFailure>.self) { group in
+                for _ in 0..<4 { group.addTask { await client.send("GET", "/") } }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            let reason = #"GOAWAY 0: {"reason":"Shutdown"}"#
+            #expect(results.filter { (try? $0.get().status) == 200 }.count == 2)
+            #expect(results.filter { $0 == .failure(.notSent(reason)) }.count == 2)
+            while await client.perform({ $0.state }) != .closed {}
+            #expect(await client.perform { $0.goAwayReason } == reason)
+        }
+    }
+
+    @Test func aGoAwayBeforeSettingsIsNoConnection() async throws {
+        try await against { peer in
+            peer.goAway(last: 0, code: 11)
+            _ = peer.isEnded()
+        } _: { client, connected in
+            #expect(throws: ConnectionFailure.self) { try connected.get() }
+            #expect(await client.perform { $0.state } == .closed)
+        }
+    }
+
+    @Test func requestsOverTheLimitWaitInOrder() async throws {
+        let order = Shared<[UInt32]>([])
+        try await against { peer in
+            // One stream at a time.
+            peer.send(Kind.settings, payload: [0, 3, 0, 0, 0, 1])
+            for _ in 0..<5 {
+                guard let frame = peer.next(Kind.headers) else { return }
+                order.withLock { $0.append(frame.stream) }
+                peer.respond(frame.stream)
+            }
+            _ = peer.isEnded()
+        } _: { client, connected in
+            try connected.get()
+            #expect(await client.perform { $0.peerMaxConcurrentStreams } == 1)
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<5 {
+                    group.addTask { #expect((try? await client.send("GET", "/").get().status) == 200) }
+                }
+            }
+            #expect(order.current == [1, 3, 5, 7, 9])
+        }
+    }
+
+    @Test func aServerThatNamesNoLimitGetsOurs() async throws {
+        var options = ClientOptions()
+        options.maxStreams = 7
+        try await against(options: options) { peer in
+            peer.send(Kind.settings)
+            _ = peer.isEnded()
+        } _: { client, connected in
+            try connected.get()
+            #expect(await client.perform { $0.peerMaxConcurrentStreams } == 7)
+        }
+    }
+
+    @Test func silenceEndsAtTheDeadlineAndResetsTheStream() async throws {
+        let resets = Shared<[RawPeer.Frame]>([])
+        try await against { peer in
+            peer.send(Kind.settings, payload: [0, 3, 0, 0, 0, 1])
+            if let reset = peer.next(Kind.reset) { resets.withLock { $0.append(reset) } }
+            // The stream is free again.
+            if let head = peer.next(Kind.headers) { peer.respond(head.stream) }
+            _ = peer.isEnded()
+        } _: { client, connected in
+            try connected.get()
+            async let first = client.send("GET", "/", deadline: .seconds(1))
+            while await client.perform({ $0.activeStreams }) == 0 {}
+            // One that has not been sent when its time is over has certainly not been.
+            let queued = await client.send("GET", "/", deadline: .milliseconds(10))
+            #expect(queued == .failure(.notSent("no stream in time")))
+            #expect(await first == .failure(.ambiguous("no answer in time")))
+            #expect(try await client.send("GET", "/").get().status == 200)
+            #expect(resets.current.map(\.payload) == [[0, 0, 0, 8]])
+        }
+    }
+
+    @Test func resetsAreToldApart() async throws {
+        try await against { peer in
+            peer.send(Kind.settings)
+            for code: UInt8 in [7, 2] {
+                guard let frame = peer.next(Kind.headers) else { return }
+                peer.send(Kind.reset, stream: frame.stream, payload: [0, 0, 0, code])
+            }
+            _ = peer.isEnded()
+        } _: { client, connected in
+            try connected.get()
+            #expect(await client.send("GET", "/") == .failure(.notSent("refused")))
+            #expect(await client.send("GET", "/") == .failure(.ambiguous("the stream ended with code 2")))
+        }
+    }
+
+    @Test func aConnectionThatBreaksLeavesWhatWasSentAmbiguous() async throws {
+        try await against { peer in
+            peer.send(Kind.settings, payload: [0, 3, 0, 0, 0, 1])
+            _ = peer.next(Kind.headers)
+        } _: { client, connected in
+            try connected.get()
+            async let sent = client.send("GET", "/")
+            while await client.perform({ $0.activeStreams }) == 0 {}
+            async let waiting = client.send("GET", "/")
+            guard case .failure(.ambiguous) = await sent else {
+                Issue.record("not ambiguous")
+                return
+            }
+            guard case .failure(.notSent) = await waiting else {
+                Issue.record("not told apart")
+                return
+            }
+            #expect(await client.send("GET", "/") == .failure(.notSent("the connection is closed")))
+        }
+    }
+
+    @Test func aPingTellsTheRoundTrip() async throws {
+        var options = ClientOptions()
+        options.pingTimeout = .milliseconds(100)
+        try await against(options: options) { peer in
+            peer.send(Kind.settings)
+            if let ping = peer.next(Kind.ping) {
+                peer.send(Kind.ping, flags: RawPeer.acknowledgement, payload: ping.payload)
+            }
+            _ = peer.isEnded()
+        } _: { client, connected in
+            try connected.get()
+            let first = await client.loop.perform { await client.client.value.ping() }
+            #expect(first.map { $0 > .zero } == true)
+            // The second is not answered.
+            let second = await client.loop.perform { await client.client.value.ping() }
+            #expect(second == nil)
+        }
+    }
+
+    @Test func aServerThatFloodsIsLeft() async throws {
+        try await against { peer in
+            peer.send(Kind.settings)
+            _ = peer.next { $0.type == Kind.settings && $0.flags == RawPeer.acknowledgement }
+            let pings = (0..<100).flatMap { _ in RawPeer.frame(Kind.ping, payload: [UInt8](repeating: 1, count: 8)) }
+            for _ in 0..<1000 where peer.send(pings) {}
+        } _: { client, connected in
+            try connected.get()
+            while await client.perform({ $0.state }) != .closed {}
+        }
+    }
+
+    @Test func aServerThatSaysNothingIsNotWaitedForForEver() async throws {
+        var options = ClientOptions()
+        options.connectTimeout = .milliseconds(100)
+        try await against(options: options) { peer in
+            _ = peer.isEnded()
+        } _: { _, connected in
+            #expect(throws: ConnectionFailure.timedOut) { try connected.get() }
+        }
+    }
+
+    @Test func nobodyListens() async throws {
+        let server = RawServer()
+        server.close()
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        defer { group.stopAndJoin() }
+        let loop = group.loops[0]
+        let failure = await loop.perform { () -> ConnectionFailure? in
+            let client = HTTP2Client(
+                loop: loop, host: "localhost", port: server.port, tls: nil, log: Log(sink: MemorySink()))
+            do throws(ConnectionFailure) {
+                try await client.connect()
+                return nil
+            } catch { return error }
+        }
+        #expect(failure == .connect("Connection refused"))
+    }
+
+    @Test func aRefusedCertificateIsSaidToBeTLS() async throws {
+        try await TestServer.with { _ in
+            .now(Response(status: 200))
+        } _: { server in
+            let expired = try server.certificates.client(from: .seconds(-600), to: .seconds(-60))
+            do {
+                _ = try await server.client(expired)
+                Issue.record("connected")
+            } catch ConnectionFailure.tls(let reason) {
+                #expect(reason.contains("expired"))
+            }
+        }
+    }
+}

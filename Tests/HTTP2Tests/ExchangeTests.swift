@@ -1,0 +1,187 @@
+import EventLoop
+import HTTP
+import Testing
+import World
+
+@testable import HTTP2
+
+/// A clock that moves when it is told to.
+final class VirtualTime: TimeSource {
+    private let nanoseconds = Shared<Int64>(0)
+
+    func now() -> Timestamp { Timestamp(milliseconds: nanoseconds.current / 1_000_000) }
+    func instant() -> Instant { Instant(nanoseconds: nanoseconds.current) }
+    func pass(_ duration: Duration) { nanoseconds.withLock { $0 += duration.wholeNanoseconds } }
+}
+
+/// Counts what happens to it and fires when it is told to.
+final class TestWait: Wait {
+    private let wake = Shared<(@Sendable () -> Void)?>(nil)
+    let armed = Shared(0)
+    let cancelled = Shared(0)
+    private let atOnce: Bool
+
+    init(atOnce: Bool = false) { self.atOnce = atOnce }
+
+    func arm(_ wake: @escaping @Sendable () -> Void) {
+        armed.withLock { $0 += 1 }
+        self.wake.withLock { $0 = wake }
+        if atOnce { wake() }
+    }
+
+    func cancel() { cancelled.withLock { $0 += 1 } }
+    func fire() { wake.current?() }
+}
+
+/// An exchange on a simulated loop, and what came of it.
+private final class Bench: Sendable {
+    let time = VirtualTime()
+    let loop: EventLoop
+    let answers = Shared<[Int]>([])
+    let ends = Shared(0)
+
+    init() { loop = EventLoop.simulated(name: "sim", time: time, pick: { _ in 0 }) }
+
+    @discardableResult
+    func start(_ work: @escaping @Sendable () async -> Outcome) -> LoopBound<Exchange> {
+        loop.asCurrent {
+            let exchange = Exchange(
+                loop: loop, deadline: .seconds(5), late: Response(status: 503),
+                answer: { [answers] response in answers.withLock { $0.append(response.status) } },
+                ended: { [ends] in ends.withLock { $0 += 1 } })
+            exchange.start(work)
+            return LoopBound(exchange, on: loop)
+        }
+    }
+
+    func run() { while loop.turn() {} }
+
+    func pass(_ duration: Duration) {
+        run()
+        time.pass(duration)
+        run()
+    }
+
+    func cancel(_ exchange: LoopBound<Exchange>) { loop.asCurrent { exchange.value.cancel() } }
+}
+
+struct ExchangeTests {
+    private let bench = Bench()
+    private let ok = Outcome.response(Response(status: 200))
+
+    @Test func workThatAwaitsNothingAnswersAtOnceAndNeedsNoTimer() {
+        bench.start { [ok] in ok }
+        #expect(bench.answers.current == [200])
+        #expect(bench.ends.current == 1)
+        #expect(bench.loop.nextDeadline == nil)
+    }
+
+    @Test func workInTimeAnswersOnce() {
+        bench.start { [bench, ok] in
+            await bench.loop.sleep(for: .seconds(3))
+            return ok
+        }
+        bench.pass(.seconds(3))
+        bench.pass(.seconds(10))
+        #expect(bench.answers.current == [200])
+        #expect(bench.ends.current == 1)
+    }
+
+    @Test func lateWorkIsAnsweredForAndItsResultDropped() {
+        bench.start { [bench, ok] in
+            await bench.loop.sleep(for: .seconds(8))
+            return ok
+        }
+        bench.pass(.seconds(5))
+        #expect(bench.answers.current == [503])
+        #expect(bench.ends.current == 0, "the work still runs")
+        bench.pass(.seconds(3))
+        #expect(bench.answers.current == [503])
+        #expect(bench.ends.current == 1)
+    }
+
+    private func held(_ wait: TestWait, finish: @escaping @Sendable () async -> Response) -> Outcome {
+        .held(Hold(duration: .seconds(30), wait: wait, finish: finish))
+    }
+
+    @Test func aHoldEndsWhenItIsWoken() {
+        let wait = TestWait()
+        let outcome = held(wait) { Response(status: 201) }
+        bench.start { outcome }
+        // Longer than the deadline of the work: holding has its own.
+        bench.pass(.seconds(20))
+        #expect(bench.answers.current == [])
+        wait.fire()
+        wait.fire()
+        bench.run()
+        bench.pass(.seconds(60))
+        #expect(bench.answers.current == [201])
+        #expect(bench.ends.current == 1)
+        #expect(wait.cancelled.current == 0)
+    }
+
+    @Test func aHoldThatHasHappenedIsWokenWhileItIsArmed() {
+        let wait = TestWait(atOnce: true)
+        let outcome = held(wait) { Response(status: 201) }
+        bench.start { outcome }
+        bench.run()
+        #expect(bench.answers.current == [201])
+    }
+
+    @Test func aHoldEndsWhenItsTimeIsOver() {
+        let wait = TestWait()
+        let outcome = held(wait) { Response(status: 202) }
+        bench.start { outcome }
+        bench.pass(.seconds(30))
+        #expect(bench.answers.current == [202])
+        #expect(wait.cancelled.current == 1)
+        wait.fire()
+        bench.run()
+        #expect(bench.answers.current == [202])
+    }
+
+    @Test func finishingHasTheDeadlineToo() {
+        let wait = TestWait()
+        let outcome = held(wait) { [bench] in
+            await bench.loop.sleep(for: .seconds(6))
+            return Response(status: 200)
+        }
+        bench.start { outcome }
+        wait.fire()
+        bench.pass(.seconds(5))
+        #expect(bench.answers.current == [503])
+        bench.pass(.seconds(5))
+        #expect(bench.answers.current == [503])
+        #expect(bench.ends.current == 1)
+    }
+
+    @Test func aStreamThatGoesCancelsTheWait() {
+        let wait = TestWait()
+        let outcome = held(wait) { Response(status: 200) }
+        let exchange = bench.start { outcome }
+        bench.cancel(exchange)
+        bench.cancel(exchange)
+        wait.fire()
+        bench.pass(.seconds(60))
+        #expect(wait.cancelled.current == 1)
+        #expect(bench.answers.current == [])
+        #expect(bench.ends.current == 1)
+    }
+
+    @Test func aStreamThatGoesWhileTheWorkRunsLetsItRun() {
+        let wait = TestWait()
+        let outcome = held(wait) { Response(status: 200) }
+        let exchange = bench.start { [bench] in
+            await bench.loop.sleep(for: .seconds(1))
+            return outcome
+        }
+        bench.cancel(exchange)
+        #expect(bench.ends.current == 0)
+        bench.pass(.seconds(1))
+        #expect(bench.answers.current == [])
+        #expect(bench.ends.current == 1)
+        // Nobody will arm it, so whoever made it is told.
+        #expect(wait.armed.current == 0)
+        #expect(wait.cancelled.current == 1)
+    }
+}

@@ -1,0 +1,277 @@
+import EventLoop
+import Glibc
+import HTTP
+import Testing
+
+@testable import HTTP2
+
+private typealias Kind = RawPeer.Kind
+
+/// What peers do that no library would: over plain TCP, because what is tried here lies above TLS.
+struct HostileTests {
+    private static let ok = Response(status: 200, body: Array("ok".utf8))
+    private static let calm: UInt32 = 11
+
+    /// Runs `attack` against a server, and then sees that the server still serves others.
+    private func attacked<Value: Sendable>(
+        limits: ServerLimits = ServerLimits(), body: [UInt8] = Array("ok".utf8), receiveBuffer: Int32? = nil,
+        andServesOthers: Bool = true, _ attack: @escaping @Sendable (RawPeer) -> Value
+    ) async throws -> Value {
+        try await TestServer.with(limits: limits, tls: false) { _ in
+            .now(Response(status: 200, body: body))
+        } _: { server in
+            let port = server.port
+            let value = try await blocking { attack(RawPeer(port: port, receiveBuffer: receiveBuffer)) }
+            if andServesOthers {
+                let client = try await server.client(tls: false)
+                #expect(try await client.send("GET", "/").get().status == 200)
+            }
+            return value
+        }
+    }
+
+    enum Flood: CaseIterable, CustomTestStringConvertible {
+        case ping, settings, priority, unknown, windowUpdate, emptyData, rapidReset, resetOfHalf
+        /// What makes the server reset, in the ways that nghttp2 takes for an error of the stream alone.
+        case windowOverflow, malformedHead, wrongLength, tooManyStreams
+        var testDescription: String { "\(self)" }
+
+        /// The `number`th piece of it.
+        func piece(_ number: Int) -> [UInt8] {
+            let stream = UInt32(2 * number + 1)
+            let open = RawPeer.frame(
+                Kind.headers, flags: RawPeer.endHeaders | RawPeer.endStream, stream: stream,
+                payload: RawPeer.requestHead())
+            let halfOpen = RawPeer.frame(
+                Kind.headers, flags: RawPeer.endHeaders, stream: stream, payload: RawPeer.requestHead(post: true))
+            switch self {
+            case .ping: return RawPeer.frame(Kind.ping, payload: [UInt8](repeating: 7, count: 8))
+            case .settings: return RawPeer.frame(Kind.settings, payload: [0, 4, 0, 1, 0, 0])
+            case .priority:
+                return RawPeer.frame(Kind.priority, stream: stream, payload: [0, 0, 0, 0, 16])
+            case .unknown: return RawPeer.frame(0xbb, payload: [1, 2, 3])
+            case .windowUpdate: return RawPeer.frame(Kind.windowUpdate, payload: [0, 0, 0, 1])
+            case .emptyData:
+                return (number == 0 ? halfOpen : []) + RawPeer.frame(Kind.data, stream: 1)
+            case .rapidReset: return open + RawPeer.frame(Kind.reset, stream: stream, payload: [0, 0, 0, 8])
+            case .windowOverflow:
+                return halfOpen + RawPeer.frame(Kind.windowUpdate, stream: stream, payload: [0x7f, 255, 255, 255])
+            case .malformedHead:
+                return RawPeer.frame(
+                    Kind.headers, flags: RawPeer.endHeaders | RawPeer.endStream, stream: stream, payload: [0x82, 0x86])
+            case .wrongLength:
+                // content-length: 9, and one byte.
+                return RawPeer.frame(
+                    Kind.headers, flags: RawPeer.endHeaders, stream: stream,
+                    payload: RawPeer.requestHead(post: true, more: [0x0f, 0x0d, 1, UInt8(ascii: "9")]))
+                    + RawPeer.frame(Kind.data, flags: RawPeer.endStream, stream: stream, payload: [1])
+            case .tooManyStreams: return halfOpen
+            case .resetOfHalf: return halfOpen + RawPeer.frame(Kind.reset, stream: stream, payload: [0, 0, 0, 8])
+            }
+        }
+    }
+
+    @Test(arguments: Flood.allCases) func aFloodIsCalmedDown(flood: Flood) async throws {
+        let (code, pieces) = try await attacked { peer -> (UInt32?, Int) in
+            peer.open()
+            peer.acknowledgeSettings()
+            var sent = 0
+            // A lot at a time, each heard of before the next: no more is sent than it takes.
+            while sent < 20_000 {
+                peer.send((sent..<sent + 20).flatMap(flood.piece))
+                sent += 20
+                let mark: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
+                peer.send(Kind.ping, payload: mark)
+                let heard = peer.next { frame in
+                    frame.type == Kind.goAway
+                        || frame.type == Kind.ping && frame.flags == RawPeer.acknowledgement && frame.payload == mark
+                }
+                guard let heard, heard.type == Kind.ping else {
+                    return (heard?.payload[4..<8].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }, sent)
+                }
+            }
+            return (nil, sent)
+        }
+        // More streams than it was told it may have are an error of the connection.
+        #expect(code == (flood == .tooManyStreams ? 1 : Self.calm), "after \(pieces)")
+    }
+
+    @Test(arguments: [Flood.ping, .settings, .rapidReset, .windowOverflow])
+    func aFloodByOneThatDoesNotReadEndsToo(flood: Flood) async throws {
+        let ended = try await attacked(receiveBuffer: 2048) { peer -> Bool in
+            peer.open()
+            var sent = 0
+            while sent < 200_000, peer.send((sent..<sent + 100).flatMap(flood.piece)) { sent += 100 }
+            return sent < 200_000
+        }
+        #expect(ended)
+    }
+
+    @Test func endlessContinuationsAreRefused() async throws {
+        let ended = try await attacked { peer -> Bool in
+            peer.open()
+            peer.send(Kind.headers, stream: 1, payload: RawPeer.requestHead())
+            for _ in 0..<9 { peer.send(Kind.continuation, stream: 1, payload: [0x00, 1, 97, 1, 97]) }
+            return peer.isEnded()
+        }
+        #expect(ended)
+    }
+
+    @Test func oneByteOfHPACKThatMeansFourKilobytesIsNotKept() async throws {
+        let status = try await attacked { peer -> [UInt8]? in
+            peer.open()
+            // One large field into the table, and then that again and again: 0xbe is the newest entry.
+            let large: [UInt8] = [0x40, 1, 97, 0x7f, 0xa1, 0x1e] + [UInt8](repeating: 98, count: 4000)
+            let bomb = [UInt8](repeating: 0xbe, count: 12_000)
+            peer.send(
+                Kind.headers, flags: RawPeer.endHeaders | RawPeer.endStream, stream: 1,
+                payload: RawPeer.requestHead(more: large + bomb))
+            return peer.next(Kind.headers)?.payload
+        }
+        // 431 is not in HPACK's static table: it comes as text, perhaps in Huffman's code.
+        #expect(status != nil && status?.first != 0x88)
+    }
+
+    @Test func tooManySettingsAreRefused() async throws {
+        let code = try await attacked { peer -> UInt32? in
+            peer.open(settings: (0..<40).flatMap { _ in [0, 4, 0, 1, 0, 0] as [UInt8] })
+            return peer.goAwayCode()
+        }
+        #expect(code != nil)
+    }
+
+    enum Nonsense: CaseIterable, CustomTestStringConvertible {
+        case http1, zeros, ones, halfAPreface, hugeFrame, dataOnNoStream
+        var testDescription: String { "\(self)" }
+
+        var bytes: [UInt8] {
+            let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+            return switch self {
+            case .http1: Array("GET / HTTP/1.1\r\nHost: x\r\n\r\n".utf8)
+            case .zeros: [UInt8](repeating: 0, count: 1000)
+            case .ones: [UInt8](repeating: 255, count: 1000)
+            case .halfAPreface: preface.dropLast(10) + Array("XXXXXXXXXXXXXXXXXXXX".utf8)
+            case .hugeFrame: preface + RawPeer.frame(4) + [255, 255, 255, 0, 0, 0, 0, 0, 1]
+            case .dataOnNoStream: preface + RawPeer.frame(4) + RawPeer.frame(Kind.data, stream: 5, payload: [1])
+            }
+        }
+    }
+
+    @Test(arguments: Nonsense.allCases, [true, false])
+    func whatIsNotHTTP2IsClosed(nonsense: Nonsense, tls: Bool) async throws {
+        try await TestServer.with(tls: tls) { _ in
+            .now(Self.ok)
+        } _: { server in
+            let port = server.port
+            let ended = try await blocking {
+                let peer = RawPeer(port: port)
+                peer.send(nonsense.bytes)
+                return peer.isEnded()
+            }
+            #expect(ended)
+            let client = try await server.client(tls: tls)
+            #expect(try await client.send("GET", "/").get().status == 200)
+        }
+    }
+
+    // MARK: Time
+
+    private func limits(_ change: (inout ServerLimits) -> Void) -> ServerLimits {
+        var limits = ServerLimits()
+        change(&limits)
+        return limits
+    }
+
+    @Test func aHandshakeThatStandsStillIsEnded() async throws {
+        let limits = limits { $0.handshake = .milliseconds(100) }
+        try await TestServer.with(limits: limits) { _ in
+            .now(Self.ok)
+        } _: { server in
+            let port = server.port
+            let ended = try await blocking {
+                let peer = RawPeer(port: port)
+                peer.send([0x16, 3, 1])
+                return peer.isEnded()
+            }
+            #expect(ended)
+        }
+    }
+
+    @Test func settingsThatAreNotAcknowledgedEndIt() async throws {
+        let limits = limits { $0.settingsAcknowledgement = .milliseconds(100) }
+        let code = try await attacked(limits: limits, andServesOthers: false) { peer -> UInt32? in
+            peer.open()
+            return peer.goAwayCode()
+        }
+        #expect(code == 4)
+    }
+
+    @Test(arguments: [0, 1, 2]) func aRequestThatDoesNotComeToItsEndEndsIt(part: Int) async throws {
+        let limits = limits {
+            $0.request = .milliseconds(100)
+            $0.idle = .milliseconds(200)
+        }
+        let code = try await attacked(limits: limits, andServesOthers: false) { peer -> UInt32? in
+            peer.open()
+            peer.acknowledgeSettings()
+            switch part {
+            case 0: peer.request(1, post: true, end: false)
+            case 1: peer.send(Kind.headers, stream: 1, payload: RawPeer.requestHead())
+            default: peer.send([0, 0, 9, 1])
+            }
+            return peer.goAwayCode()
+        }
+        #expect(code == Self.calm || code == 0, "\(code as UInt32?)")
+    }
+
+    @Test func anIdleConnectionIsEndedInOrder() async throws {
+        let limits = limits { $0.idle = .milliseconds(100) }
+        let code = try await attacked(limits: limits, andServesOthers: false) { peer -> UInt32? in
+            peer.open()
+            peer.acknowledgeSettings()
+            peer.request(1)
+            return peer.goAwayCode()
+        }
+        #expect(code == 0)
+    }
+
+    @Test(arguments: [true, false]) func whoDoesNotTakeItsAnswerIsLeft(windowIsShut: Bool) async throws {
+        let limits = limits { $0.write = .milliseconds(200) }
+        let ended = try await attacked(
+            limits: limits, body: [UInt8](repeating: 1, count: 4_000_000), receiveBuffer: 2048, andServesOthers: false
+        ) { peer -> Bool in
+            // A window of nothing, or of everything and a socket that is not read.
+            peer.open(settings: windowIsShut ? [0, 4, 0, 0, 0, 0] : [0, 4, 0x7f, 0xff, 0xff, 0xff])
+            peer.acknowledgeSettings()
+            if !windowIsShut { peer.send(Kind.windowUpdate, payload: [0x70, 0, 0, 0]) }
+            peer.request(1)
+            var probe = pollfd(fd: peer.fd, events: Int16(POLLIN), revents: 0)
+            if windowIsShut { return peer.isEnded() }
+            // Reading would let the rest through: the reset is seen without.
+            probe.events = 0
+            return poll(&probe, 1, 20_000) == 1
+        }
+        #expect(ended)
+    }
+
+    @Test func aSlowReaderGetsItAll() async throws {
+        let large = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+        let received = try await attacked(body: large, receiveBuffer: 4096) { peer -> [UInt8] in
+            peer.open()
+            peer.acknowledgeSettings()
+            peer.request(1)
+            var body: [UInt8] = []
+            while let frame = peer.next() {
+                guard frame.type == Kind.data else { continue }
+                body += frame.payload
+                if frame.flags & RawPeer.endStream != 0 { break }
+                // Opened by exactly what was taken, so that the server is held back again and again.
+                let more = withUnsafeBytes(of: UInt32(frame.payload.count).bigEndian) { Array($0) }
+                peer.send(Kind.windowUpdate, payload: more)
+                peer.send(Kind.windowUpdate, stream: 1, payload: more)
+            }
+            return body
+        }
+        #expect(received == large)
+    }
+}

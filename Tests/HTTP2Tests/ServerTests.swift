@@ -1,0 +1,223 @@
+import EventLoop
+import Glibc
+import HTTP
+import Testing
+
+@testable import HTTP2
+
+private func text(_ text: String) -> [UInt8] { Array(text.utf8) }
+private let ok = Response(status: 200, body: text("ok"))
+
+struct ServerTests {
+    @Test func aBodyOverTheLimitIsAnsweredFor() async throws {
+        let handled = Shared(0)
+        try await TestServer.with { _ in
+            handled.withLock { $0 += 1 }
+            return .now(ok)
+        } _: { server in
+            let client = try await server.client()
+            // Announced, and found out on the way.
+            for fields in [Fields([.init("content-length", "100000")]), Fields()] {
+                let response = try await client.send(
+                    "POST", "/", fields: fields, body: [UInt8](repeating: 1, count: 100_000)
+                ).get()
+                #expect(response.status == 413)
+                #expect(response.body == text("too large"))
+            }
+            #expect(handled.current == 0)
+            // The connection is none the worse, and its window has been given back.
+            for _ in 0..<30 {
+                let response = try await client.send("POST", "/", body: [UInt8](repeating: 1, count: 65_536)).get()
+                #expect(response.status == 200)
+            }
+            #expect(handled.current == 30)
+        }
+    }
+
+    @Test func aHeaderOverTheLimitsIsAnsweredFor() async throws {
+        try await TestServer.with { _ in
+            .now(ok)
+        } _: { server in
+            let client = try await server.client()
+            let many = Fields((0..<120).map { .init("x-\($0)", "1") })
+            let large = Fields((0..<5).map { .init("x-\($0)", String(repeating: "a", count: 8000)) })
+            for fields in [many, large] {
+                #expect(try await client.send("GET", "/", fields: fields).get().status == 431)
+            }
+            let fitting = Fields((0..<90).map { .init("x-\($0)", "1") })
+            #expect(try await client.send("GET", "/", fields: fitting).get().status == 200)
+        }
+    }
+
+    @Test func laterAnswersComeAndLateOnesAreAnsweredFor() async throws {
+        let loops = Shared<[EventLoop]>([])
+        try await TestServer.with { request in
+            .later(deadline: .milliseconds(50), late: Response(status: 503)) {
+                let loop = loops.current[0]
+                await loop.sleep(for: request.path == "/slow" ? .milliseconds(200) : .milliseconds(1))
+                return .response(ok)
+            }
+        } _: { server in
+            loops.withLock { $0 = [server.loop] }
+            let client = try await server.client()
+            async let slow = client.send("GET", "/slow")
+            async let quick = client.send("GET", "/quick")
+            #expect(try await slow.get().status == 503)
+            #expect(try await quick.get().status == 200)
+        }
+    }
+
+    @Test func aHeldRequestIsCancelledWithItsStreamAndWithItsConnection() async throws {
+        let waits = Shared<[TestWait]>([])
+        try await TestServer.with { _ in
+            .later(deadline: .seconds(5), late: Response(status: 503)) {
+                let wait = TestWait()
+                waits.withLock { $0.append(wait) }
+                return .held(Hold(duration: .seconds(60), wait: wait) { ok })
+            }
+        } _: { server in
+            let client = try await server.client()
+            // The deadline resets the stream.
+            let result = await client.send("GET", "/", deadline: .milliseconds(50))
+            #expect(result == .failure(.ambiguous("no answer in time")))
+            // A second request makes sure that the reset has been read.
+            let second = await client.send("GET", "/", deadline: .milliseconds(50))
+            #expect(second == .failure(.ambiguous("no answer in time")))
+            #expect(waits.current[0].cancelled.current == 1)
+            async let third = client.send("GET", "/")
+            while waits.current.count < 3 { await server.loop.perform {} }
+            waits.current[2].fire()
+            #expect(try await third.get().status == 200)
+            #expect(waits.current[2].cancelled.current == 0)
+            async let fourth = client.send("GET", "/")
+            while waits.current.count < 4 { await server.loop.perform {} }
+            await client.perform { $0.close() }
+            #expect(await fourth == .failure(.ambiguous("closed")))
+            while await server.loop.perform({ server.server.value.connectionCount }) > 0 {}
+            #expect(waits.current[3].cancelled.current == 1)
+        }
+    }
+
+    @Test func workInFlightIsCapped() async throws {
+        var limits = ServerLimits()
+        limits.inFlight = 3
+        let waits = Shared<[TestWait]>([])
+        try await TestServer.with(limits: limits) { _ in
+            .later(deadline: .seconds(5), late: Response(status: 503)) {
+                let wait = TestWait()
+                waits.withLock { $0.append(wait) }
+                return .held(Hold(duration: .seconds(60), wait: wait) { ok })
+            }
+        } _: { server in
+            let client = try await server.client()
+            await withTaskGroup(of: Result<Response, RequestFailure>.self) { group in
+                for _ in 0..<5 { group.addTask { await client.send("GET", "/") } }
+                // Two are refused, and say that they have not been worked on.
+                for _ in 0..<2 {
+                    let refused = await group.next()
+                    #expect(refused == .failure(.notSent("refused")))
+                }
+                for wait in waits.current { wait.fire() }
+                for _ in 0..<3 {
+                    let answered = await group.next()
+                    #expect((try? answered?.get().status) == 200)
+                }
+            }
+            #expect(waits.current.count == 3)
+        }
+    }
+
+    @Test func drainingLetsStreamsEndAndTakesNothingNew() async throws {
+        let waits = Shared<[TestWait]>([])
+        try await TestServer.with { _ in
+            .later(deadline: .seconds(5), late: Response(status: 503)) {
+                let wait = TestWait()
+                waits.withLock { $0.append(wait) }
+                return .held(Hold(duration: .seconds(60), wait: wait) { ok })
+            }
+        } _: { server in
+            let (busy, idle) = (try await server.client(), try await server.client())
+            async let held = busy.send("GET", "/")
+            while waits.current.isEmpty { await server.loop.perform {} }
+            let drained = Shared(false)
+            await server.loop.perform {
+                server.server.value.drain { drained.withLock { $0 = true } }
+            }
+            while await idle.perform({ $0.state }) != .closed {}
+            while await busy.perform({ $0.state }) != .goingAway {}
+            #expect(!drained.current)
+            guard case .failure(.notSent) = await busy.send("GET", "/") else {
+                Issue.record("sent to a server that goes")
+                return
+            }
+            await #expect(throws: ConnectionFailure.self) { _ = try await server.client() }
+            for wait in waits.current { wait.fire() }
+            #expect(try await held.get().status == 200)
+            while !drained.current { await server.loop.perform {} }
+            #expect(await server.loop.perform { server.server.value.connectionCount } == 0)
+        }
+    }
+
+    @Test func drainingHasALimit() async throws {
+        var limits = ServerLimits()
+        limits.drain = .milliseconds(100)
+        let wait = TestWait()
+        try await TestServer.with(limits: limits) { _ in
+            .later(deadline: .seconds(5), late: Response(status: 503)) {
+                .held(Hold(duration: .seconds(60), wait: wait) { ok })
+            }
+        } _: { server in
+            let client = try await server.client()
+            async let held = client.send("GET", "/")
+            while wait.armed.current == 0 { await server.loop.perform {} }
+            await withUnsafeContinuation { continuation in
+                server.loop.post { server.server.value.drain { continuation.resume() } }
+            }
+            guard case .failure(.ambiguous) = await held else {
+                Issue.record("answered")
+                return
+            }
+            #expect(wait.cancelled.current == 1)
+        }
+    }
+
+    @Test func newConnectionsGetTheNewCertificate() async throws {
+        try await TestServer.with { _ in
+            .now(ok)
+        } _: { server in
+            let old = try await server.client()
+            let renewed = try TestCertificates()
+            let context = try renewed.serverContext()
+            await server.loop.perform { server.server.value.replace(tls: context) }
+            #expect(try await old.send("GET", "/").get().status == 200)
+            await #expect(throws: ConnectionFailure.self) { _ = try await server.client() }
+        }
+    }
+
+    @Test func beingOutOfDescriptorsIsSurvived() async {
+        await #expect(processExitsWith: .success) {
+            try await TestServer.with { _ in
+                .now(ok)
+            } _: { server in
+                let client = try await server.client()
+                var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+                precondition(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+                // Every descriptor that is left, then one back: enough to connect, and none to accept with.
+                var taken: [Int32] = []
+                while true {
+                    let fd = open("/dev/null", O_RDONLY)
+                    guard fd >= 0 else { break }
+                    taken.append(fd)
+                }
+                close(taken.removeLast())
+                let refused = try await blocking { RawPeer(port: server.port).isEnded() }
+                precondition(refused, "left to wait")
+                // Those that stand live on, and so do those that come later.
+                let response = try await client.send("GET", "/").get()
+                precondition(response.status == 200)
+                for fd in taken { close(fd) }
+                _ = try await server.client()
+            }
+        }
+    }
+}

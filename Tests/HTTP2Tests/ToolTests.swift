@@ -1,0 +1,183 @@
+import Bytes
+import CLinux
+import Crypto
+import EventLoop
+import Glibc
+import HTTP
+import Testing
+
+@testable import HTTP2
+
+/// A program run to its end; its output goes through a file, so that nobody has to read along.
+private func run(_ arguments: [String], in directory: String) async throws -> (status: Int32, output: String) {
+    try await blocking {
+        let output = "\(directory)/output-\(arguments.hashValue)"
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        let words = arguments.map { strdup($0) }
+        defer { for word in words { free(word) } }
+        var process: pid_t = 0
+        let code = posix_spawnp(&process, arguments[0], &actions, nil, words + [nil], clinux_environment())
+        precondition(code == 0, "\(arguments[0]): \(String(cString: strerror(code)))")
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+        return (status & 0x7f == 0 ? status >> 8 & 0xff : -1, contents(output))
+    }
+}
+
+private func contents(_ path: String) -> String {
+    guard let file = fopen(path, "r") else { return "" }
+    defer { fclose(file) }
+    var bytes: [UInt8] = []
+    var next = fgetc(file)
+    while next != EOF {
+        bytes.append(UInt8(truncatingIfNeeded: next))
+        next = fgetc(file)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+}
+
+private func write(_ bytes: [UInt8], to path: String) {
+    guard let file = fopen(path, "w") else { return }
+    fwrite(bytes, 1, bytes.count, file)
+    fclose(file)
+}
+
+/// The clients that others wrote, against ours, with every kind of certificate.
+struct ToolTests {
+    enum Kind: CaseIterable, CustomTestStringConvertible {
+        case none, website, phone, expired, wrongAuthority, serverAuthOnly, revoked
+        var testDescription: String { "\(self)" }
+        var isTaken: Bool { [.none, .website, .phone].contains(self) }
+    }
+
+    private func withTools<Value>(
+        _ kind: Kind, handler: @escaping @Sendable (Request) -> Reply,
+        _ body: (_ server: TestServer, _ directory: String, _ credentials: [String]) async throws -> Value
+    ) async throws -> Value {
+        var template = Array("/tmp/twoefay-http2-XXXXXX".utf8CString)
+        let directory = String(cString: try #require(mkdtemp(&template)))
+        let certificates = try TestCertificates()
+        let certificate: IssuedCertificate? =
+            switch kind {
+            case .none: nil
+            case .website, .revoked: try certificates.client()
+            case .phone: try certificates.client(of: certificates.phones, uri: "twoefay:device:1")
+            case .expired: try certificates.client(from: .seconds(-600), to: .seconds(-60))
+            case .wrongAuthority: try certificates.client(of: TestCertificates().websites)
+            case .serverAuthOnly: try certificates.client(usages: [.serverAuth])
+            }
+        var credentials: [String] = []
+        var files = ["ca.pem"]
+        write(try certificates.websites.certificatePEM(), to: "\(directory)/ca.pem")
+        if let certificate {
+            write(try certificate.certificatePEM(), to: "\(directory)/client.pem")
+            write(try certificate.keyPEM().reveal(), to: "\(directory)/client.key")
+            credentials = ["--cert", "\(directory)/client.pem", "--key", "\(directory)/client.key"]
+            files += ["client.pem", "client.key"]
+        }
+        let revoked = try certificates.client()
+        let list = kind == .revoked ? certificate ?? revoked : revoked
+        let crl = try certificates.websites.makeCRL(
+            revoked: [(list.certificate.serial, certificates.now)], days: 2, at: certificates.now)
+        defer { remove(directory) }
+        return try await TestServer.with(crl: crl, certificates: certificates, handler: handler) { server in
+            defer {
+                _ = try? removeAll(directory)
+            }
+            return try await body(server, directory, credentials)
+        }
+    }
+
+    /// Whatever the tools have left there too.
+    private func removeAll(_ directory: String) throws {
+        guard let handle = opendir(directory) else { return }
+        defer { closedir(handle) }
+        while let entry = readdir(handle) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { remove("\(directory)/\(name)") }
+        }
+    }
+
+    /// What the server saw: authority and names.
+    @Sendable private static func describe(_ request: Request) -> Reply {
+        let seen = request.certificate.map { "\($0.authority) \($0.uris.joined(separator: ","))" } ?? "none"
+        return .now(Response(status: 200, body: Array("\(seen) \(request.body.count)".utf8)))
+    }
+
+    private static let expected: [Kind: String] = [
+        .none: "none", .website: "websites twoefay:website:shop", .phone: "phones twoefay:device:1",
+    ]
+
+    @Test(arguments: Kind.allCases, ["1.2", "1.3"]) func curl(kind: Kind, version: String) async throws {
+        try await withTools(kind, handler: Self.describe) { server, directory, credentials in
+            let (status, output) = try await run(
+                [
+                    "curl", "--silent", "--http2", "--tlsv\(version)", "--tls-max", version, "--cacert",
+                    "\(directory)/ca.pem", "--data", "hello", "--write-out", " %{http_version} %{http_code}",
+                    "https://localhost:\(server.port)/x",
+                ] + credentials, in: directory)
+            if kind.isTaken {
+                #expect(status == 0)
+                #expect(output == "\(Self.expected[kind] ?? "") 5 2 200")
+            } else {
+                #expect(status != 0)
+                #expect(!output.contains("200"))
+            }
+        }
+    }
+
+    @Test(arguments: Kind.allCases) func nghttp(kind: Kind) async throws {
+        try await withTools(kind, handler: Self.describe) { server, directory, credentials in
+            let options = credentials.enumerated().map { $0.offset % 2 == 0 ? "\($0.element)=" : $0.element }
+            let joined = stride(from: 0, to: options.count, by: 2).map { options[$0] + options[$0 + 1] }
+            let (_, output) = try await run(
+                ["nghttp", "--timeout=10"] + joined + ["https://localhost:\(server.port)/x"], in: directory)
+            #expect(output == (kind.isTaken ? "\(Self.expected[kind] ?? "") 0" : ""))
+        }
+    }
+
+    @Test func curlIsRefusedWithHTTP1AndWithoutTLS() async throws {
+        try await withTools(.none, handler: Self.describe) { server, directory, _ in
+            for options in [["--http1.1", "--cacert", "\(directory)/ca.pem", "https"], ["http"], ["--http2", "http"]] {
+                let (status, output) = try await run(
+                    ["curl", "--silent", "--max-time", "10"] + options.dropLast()
+                        + ["\(options[options.count - 1])://localhost:\(server.port)/"], in: directory)
+                #expect(status != 0)
+                #expect(output == "")
+            }
+            let (status, _) = try await run(
+                [
+                    "curl", "--silent", "--http2", "--cacert", "\(directory)/ca.pem",
+                    "https://localhost:\(server.port)/",
+                ], in: directory)
+            #expect(status == 0)
+        }
+    }
+
+    @Test func curlSendsTooMuchAndIsTold() async throws {
+        try await withTools(.none, handler: Self.describe) { server, directory, _ in
+            write([UInt8](repeating: 97, count: 300_000), to: "\(directory)/large")
+            let (_, output) = try await run(
+                [
+                    "curl", "--silent", "--http2", "--cacert", "\(directory)/ca.pem", "--data-binary",
+                    "@\(directory)/large", "--write-out", " %{http_code}", "https://localhost:\(server.port)/",
+                ], in: directory)
+            #expect(output == "too large 413")
+        }
+    }
+
+    @Test func h2loadIsAnsweredByEveryStream() async throws {
+        try await withTools(.none, handler: Self.describe) { server, directory, _ in
+            let (status, output) = try await run(
+                ["h2load", "-n", "3000", "-c", "20", "-m", "50", "https://localhost:\(server.port)/"], in: directory)
+            #expect(status == 0)
+            #expect(output.contains("3000 succeeded, 0 failed, 0 errored, 0 timeout"))
+        }
+    }
+}
