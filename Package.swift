@@ -32,8 +32,10 @@ let package = Package(
     products: [
         .executable(name: "twoefayd", targets: ["twoefayd"]),
         .executable(name: "twoefay", targets: ["twoefay"]),
-        // What the packages under Benchmarks/ measure.
+        .library(name: "Serving", targets: ["Bytes", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "World"]),
         .library(name: "parts", targets: ["EventLoop", "Log", "Relay", "Storage", "World"]),
+        // For the benchmarks, which are a package of their own.
+        // What the packages under Benchmarks/ measure.
     ],
     targets: [
         // C libraries, each touched by the one module that names it below.
