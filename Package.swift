@@ -114,6 +114,12 @@ let package = Package(
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
         tests("Daemon", ["Bytes", "Daemon", "Domain", "Log", "Storage", "TestSupport"]),
         tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "World"]),
+        tests(
+            "EndToEnd",
+            [
+                "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "HTTP2", "JSON", "Log", "Storage",
+                "TestSupport", "TLS", "World", "twoefay", "twoefayd",
+            ]),
         tests("EventLoop", ["EventLoop", "World"]),
         tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "World"]),
         tests("JSON", ["JSON"]),
