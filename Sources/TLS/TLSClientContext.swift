@@ -13,11 +13,15 @@ public final class TLSClientContext: @unchecked Sendable {
         case pem([UInt8])
         /// The machine's, and these.
         case systemAnd([UInt8])
+        /// The authority with this key (SHA-256 of its SubjectPublicKeyInfo), whose certificate the server sends, alone.
+        case pinned([UInt8])
     }
 
     let context: OpaquePointer
+    private let pinned: PinnedAuthority?
 
     public init(roots: Roots, certificateChainPEM: [UInt8]? = nil, privateKeyPEM: Secret? = nil) throws(TLSFailure) {
+        if case .pinned(let thumbprint) = roots { pinned = PinnedAuthority(thumbprint) } else { pinned = nil }
         context = try makeContext(TLS_client_method())
         switch roots {
         case .system: try believeTheMachine()
@@ -25,6 +29,7 @@ public final class TLSClientContext: @unchecked Sendable {
         case .systemAnd(let text):
             try believeTheMachine()
             try believe(text)
+        case .pinned: pinned?.rule(context)
         }
         if let certificateChainPEM, let privateKeyPEM {
             try useCertificate(certificateChainPEM, key: privateKeyPEM, in: context)

@@ -203,6 +203,28 @@ struct TLSTests {
         #expect(system.shake().client != nil)
     }
 
+    @Test func aPinnedAuthorityIsKnownByItsKeyAlone() throws {
+        let pin = try TLSClientContext(roots: .pinned(authorities.websites.keyThumbprint))
+        let leaf = try authorities.server.certificatePEM()
+        let chain = try leaf + authorities.websites.certificatePEM()
+        func refusal(_ sent: [UInt8], _ client: TLSClientContext, host: String = "localhost") throws -> TLSFailure? {
+            let server = try TLSServerContext(
+                certificateChainPEM: sent, privateKeyPEM: authorities.server.keyPEM())
+            return try Pair(server, client, host: host).shake().client
+        }
+        #expect(try refusal(chain, pin) == nil)
+        #expect(try refusal(chain, pin, host: "other.example")?.reasons.contains("certificate verify failed") == true)
+        // Unsent it cannot be known, and beside it another may stand that has signed nothing.
+        #expect(try refusal(leaf, pin) != nil)
+        let other = try authorities.phones.certificatePEM()
+        #expect(try refusal(leaf + other, TLSClientContext(roots: .pinned(authorities.phones.keyThumbprint))) != nil)
+        #expect(try refusal(chain, TLSClientContext(roots: .pinned([]))) != nil)
+        // Same name, other key.
+        let twin = try CertificateAuthority.create(commonName: "websites", days: 10, at: now)
+        #expect(try refusal(leaf + twin.certificatePEM(), pin) != nil)
+        #expect(try refusal(chain, TLSClientContext(roots: .pinned(twin.keyThumbprint))) != nil)
+    }
+
     @Test func keysAndTextsThatDoNotFitAreRefused() throws {
         let certificate = try authorities.server.certificatePEM()
         let otherKey = try authorities.client().keyPEM()
