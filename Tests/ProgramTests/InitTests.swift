@@ -45,6 +45,9 @@ import Testing
             "openssl",
             ["verify", "-CAfile", "\(directory)/ca.pem", "-verify_hostname", "localhost", "\(directory)/server.pem"])
         #expect(other.status != 0)
+        // Phones know the authority by its key alone, so it is sent to them.
+        let chain = try text("\(directory)/server.pem")
+        #expect(chain.hasSuffix(try text("\(directory)/ca.pem")) && chain.split(separator: "-----BEGIN").count == 2)
         let settings = try text(installed.settings)
         #expect(settings.contains("\norigin: https://login.example.com:9443\n"))
         #expect(settings.contains("\nlisten: \"[::1]:9443\"\n"))

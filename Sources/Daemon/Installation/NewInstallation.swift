@@ -78,10 +78,12 @@ public struct NewInstallation: Sendable {
             let websites = try authority("Twoefay website authority")
             let phones = try authority("Twoefay phone authority")
             let issued = try server.issueServer(names: hosts, days: Self.serverDays, at: now)
+            // A phone knows the authority by its pin alone: it must be sent to be recognised.
+            let chain = try issued.certificatePEM() + server.certificatePEM()
             return [
                 File(name: names.authority.written, bytes: try server.certificatePEM(), isPrivate: false),
                 File(name: "ca.key", bytes: try server.keyPEM().reveal(), isPrivate: true),
-                File(name: names.certificate.written, bytes: try issued.certificatePEM(), isPrivate: false),
+                File(name: names.certificate.written, bytes: chain, isPrivate: false),
                 File(name: names.key.written, bytes: try issued.keyPEM().reveal(), isPrivate: true),
                 File(name: names.websites.written, bytes: try websites.certificatePEM(), isPrivate: false),
                 File(name: names.websitesKey.written, bytes: try websites.keyPEM().reveal(), isPrivate: true),
