@@ -2,7 +2,7 @@ import Relay
 import Storage
 import World
 
-/// A script of the size and shape of the one that stores a challenge, on the relay's own tables.
+/// A script of the size and shape of the one that stores a challenge, on tables of its own beside the relay's.
 struct AskLike: Sendable {
     static let users = 1000
 
@@ -24,6 +24,7 @@ struct AskLike: Sendable {
 
     /// The website, the users and their phones.
     func fill(_ store: Store) throws {
+        for table in tables { _ = try store.runBlocking(Script("tables", writes: [Step(table)])) }
         let now = SQLValue.moment(clock.now())
         let operation = SQLValue.blob(chance.bytes(16))
         _ = try store.runBlocking(
@@ -81,62 +82,114 @@ struct AskLike: Sendable {
     }
 }
 
+private let inno = " /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */"
+private let tables =
+    [
+        """
+        CREATE TABLE IF NOT EXISTS b_website (
+            id binary(16) NOT NULL PRIMARY KEY, name varchar(64) NOT NULL, display_name varchar(128) NOT NULL,
+            state varchar(16) NOT NULL, policy text NOT NULL, created_at datetime(3) NOT NULL, operation binary(16) NOT NULL,
+            UNIQUE (name))
+        """,
+        """
+        CREATE TABLE IF NOT EXISTS b_user (
+            id binary(16) NOT NULL PRIMARY KEY, website_id binary(16) NOT NULL, username varchar(64) NOT NULL,
+            email varchar(254), phone varchar(16), display_name varchar(128), challenge_id binary(16),
+            created_at datetime(3) NOT NULL, operation binary(16) NOT NULL,
+            UNIQUE (website_id, username), UNIQUE (website_id, email), UNIQUE (website_id, phone))
+        """,
+        """
+        CREATE TABLE IF NOT EXISTS b_device (
+            id binary(16) NOT NULL PRIMARY KEY, user_id binary(16) NOT NULL, state varchar(16) NOT NULL,
+            platform varchar(16) NOT NULL, environment varchar(16) NOT NULL, push_token varchar(2048) NOT NULL,
+            push_token_at datetime(3) NOT NULL, created_at datetime(3) NOT NULL, operation binary(16) NOT NULL)
+        """,
+        """
+        CREATE TABLE IF NOT EXISTS b_challenge (
+            id binary(16) NOT NULL PRIMARY KEY, website_id binary(16) NOT NULL, user_id binary(16) NOT NULL,
+            state varchar(16) NOT NULL, reason varchar(16), policy text NOT NULL, context blob NOT NULL,
+            nonce binary(16) NOT NULL, number varchar(6), factor varchar(16), guesses int NOT NULL,
+            asked_at datetime(3) NOT NULL, expires_at datetime(3) NOT NULL, decided_at datetime(3),
+            operation binary(16) NOT NULL)
+        """,
+        """
+        CREATE TABLE IF NOT EXISTS b_step (
+            challenge_id binary(16) NOT NULL, ordinal int NOT NULL, factor varchar(16) NOT NULL,
+            state varchar(16) NOT NULL, at datetime(3) NOT NULL, PRIMARY KEY (challenge_id, ordinal))
+        """,
+        """
+        CREATE TABLE IF NOT EXISTS b_outbox (
+            id binary(16) NOT NULL PRIMARY KEY, kind varchar(16) NOT NULL, challenge_id binary(16) NOT NULL,
+            device_id binary(16), due_at datetime(3) NOT NULL, attempts int NOT NULL, holder binary(16))
+        """,
+        """
+        CREATE TABLE IF NOT EXISTS b_audit (
+            id /*M! bigint NOT NULL AUTO_INCREMENT */ /*S! INTEGER */ PRIMARY KEY, operation binary(16) NOT NULL,
+            at datetime(3) NOT NULL, event varchar(32) NOT NULL, website_id binary(16), user_id binary(16),
+            challenge_id binary(16), UNIQUE (operation))
+        """,
+    ].map { Statement($0 + inno) } + [
+        Statement("CREATE INDEX IF NOT EXISTS b_challenge_user ON b_challenge (user_id, decided_at)"),
+        Statement("CREATE INDEX IF NOT EXISTS b_outbox_due ON b_outbox (due_at)"),
+        Statement("CREATE INDEX IF NOT EXISTS b_outbox_challenge ON b_outbox (challenge_id)"),
+    ]
+
 private let insertWebsite = Statement(
     """
-    INSERT INTO website (id, name, display_name, state, policy, created_at, operation)
+    INSERT INTO b_website (id, name, display_name, state, policy, created_at, operation)
     VALUES (?, ?, 'Benchmark', 'active', '{}', ?, ?)
     """)
 private let insertUser = Statement(
-    "INSERT INTO user (id, website_id, username, created_at, operation) VALUES (?, ?, ?, ?, ?)")
+    "INSERT INTO b_user (id, website_id, username, created_at, operation) VALUES (?, ?, ?, ?, ?)")
 private let insertDevice = Statement(
     """
-    INSERT INTO device (id, user_id, state, platform, environment, push_token, push_token_at, created_at, operation)
+    INSERT INTO b_device (id, user_id, state, platform, environment, push_token, push_token_at, created_at, operation)
     VALUES (?, ?, 'active', 'ios', 'production', 'push-token', ?, ?, ?)
     """)
 
 private let markUser = Statement(
     """
-    UPDATE user SET challenge_id = ?, operation = ? WHERE id = ? AND website_id = ? AND EXISTS
-    (SELECT 1 FROM website w WHERE w.id = user.website_id AND w.state = 'active')
+    UPDATE b_user SET challenge_id = ?, operation = ? WHERE id = ? AND website_id = ? AND EXISTS
+    (SELECT 1 FROM b_website w WHERE w.id = b_user.website_id AND w.state = 'active')
     """)
 private let supersede = Statement(
     """
-    UPDATE challenge SET state = 'cancelled', reason = 'superseded', decided_at = ?, operation = ?
-    WHERE user_id = ? AND decided_at IS NULL AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
+    UPDATE b_challenge SET state = 'cancelled', reason = 'superseded', decided_at = ?, operation = ?
+    WHERE user_id = ? AND decided_at IS NULL AND EXISTS (SELECT 1 FROM b_user u WHERE u.id = ? AND u.operation = ?)
     """)
 private let dropErrands = Statement(
     """
-    DELETE FROM outbox WHERE challenge_id =
-    (SELECT c.id FROM challenge c WHERE c.user_id = ? AND c.operation = ? AND c.reason = 'superseded')
+    DELETE FROM b_outbox WHERE challenge_id =
+    (SELECT c.id FROM b_challenge c WHERE c.user_id = ? AND c.operation = ? AND c.reason = 'superseded')
     """)
 private let insertChallenge = Statement(
     """
-    INSERT INTO challenge
+    INSERT INTO b_challenge
     (id, state, policy, context, nonce, number, factor, asked_at, expires_at, operation, guesses, website_id, user_id)
-    SELECT ?, 'asked', ?, ?, ?, ?, 'push', ?, ?, ?, 0, u.website_id, u.id FROM user u WHERE u.id = ? AND u.operation = ?
+    SELECT ?, 'asked', ?, ?, ?, ?, 'push', ?, ?, ?, 0, u.website_id, u.id FROM b_user u WHERE u.id = ? AND u.operation = ?
     """)
 private let insertStep = Statement(
     """
-    INSERT INTO step (challenge_id, ordinal, factor, state, at)
-    SELECT ?, 1, 'push', 'begun', ? FROM user u WHERE u.id = ? AND u.operation = ?
+    INSERT INTO b_step (challenge_id, ordinal, factor, state, at)
+    SELECT ?, 1, 'push', 'begun', ? FROM b_user u WHERE u.id = ? AND u.operation = ?
     """)
 private let insertPush = Statement(
     """
-    INSERT INTO outbox (id, kind, challenge_id, due_at, attempts, holder, device_id)
-    SELECT ?, 'push', ?, ?, 0, ?, d.id FROM device d WHERE d.id = ? AND d.state = 'active'
-    AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
+    INSERT INTO b_outbox (id, kind, challenge_id, due_at, attempts, holder, device_id)
+    SELECT ?, 'push', ?, ?, 0, ?, d.id FROM b_device d WHERE d.id = ? AND d.state = 'active'
+    AND EXISTS (SELECT 1 FROM b_user u WHERE u.id = ? AND u.operation = ?)
     """)
 private let insertExpiry = Statement(
     """
-    INSERT INTO outbox (id, kind, challenge_id, due_at, attempts)
-    SELECT ?, 'expiry', ?, ?, 0 FROM user u WHERE u.id = ? AND u.operation = ?
+    INSERT INTO b_outbox (id, kind, challenge_id, due_at, attempts)
+    SELECT ?, 'expiry', ?, ?, 0 FROM b_user u WHERE u.id = ? AND u.operation = ?
     """)
 private let audit = Statement(
     """
-    INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id)
-    SELECT ?, ?, 'challenge.asked', u.website_id, u.id, ? FROM user u WHERE u.id = ? AND u.operation = ?
+    INSERT INTO b_audit (operation, at, event, website_id, user_id, challenge_id)
+    SELECT ?, ?, 'challenge.asked', u.website_id, u.id, ? FROM b_user u WHERE u.id = ? AND u.operation = ?
     """)
-private let happened = Statement("SELECT 1 FROM audit WHERE operation = ?")
-private let end = Statement("SELECT expires_at FROM challenge WHERE id = ?")
+private let happened = Statement("SELECT 1 FROM b_audit WHERE operation = ?")
+private let end = Statement("SELECT expires_at FROM b_challenge WHERE id = ?")
 private let userByID = Statement(
-    "SELECT id, username, email, phone, display_name, challenge_id FROM user WHERE website_id = ? AND id = ?")
+    "SELECT id, username, email, phone, display_name, challenge_id FROM b_user WHERE website_id = ? AND id = ?")
