@@ -46,7 +46,8 @@ public final class RelayRig: Sendable {
     }
 
     public static func relay(
-        over store: Store, push: (any PushSender)?, phones: CertificateAuthority, time: any TimeSource, randomness: any Randomness, log: Log,
+        over store: Store, push: (any PushSender)?, phones: CertificateAuthority, time: any TimeSource,
+        randomness: any Randomness, log: Log,
         isAlone: Bool, spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) throws -> Relay {
         let master = Secret(Array(repeating: 7, count: 32))

@@ -68,7 +68,8 @@ public struct UserRow: Sendable, Equatable {
     public let challenge: ChallengeID?
 
     public init(
-        id: UserID, token: UserToken, username: String, email: String?, phone: String?, displayName: String?, language: String?,
+        id: UserID, token: UserToken, username: String, email: String?, phone: String?, displayName: String?,
+        language: String?,
         challenge: ChallengeID?
     ) {
         self.id = id
@@ -123,7 +124,8 @@ extension Relay {
     ) async throws(Refusal) -> (token: UserToken, activation: Activation) {
         let now = time.now()
         let user = NewUser(
-            id: operation.identifier("user"), token: operation.identifier("token"), website: website.id, registration: registration, createdAt: now)
+            id: operation.identifier("user"), token: operation.identifier("token"), website: website.id,
+            registration: registration, createdAt: now)
         let code = activationCode(operation)
         let outcome = try await ask("register") { () async throws(StoreFailure) in
             try await store.register(user, activation: newActivation(code, for: user.id, now), as: operation)

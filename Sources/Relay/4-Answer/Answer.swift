@@ -48,7 +48,8 @@ public struct ChallengeRow: Sendable, Equatable {
     public let steps: [Step]
 
     public init(
-        id: ChallengeID, user: UserID, token: UserToken, life: ChallengeLife, policy: String, context: [UInt8], number: String?,
+        id: ChallengeID, user: UserID, token: UserToken, life: ChallengeLife, policy: String, context: [UInt8],
+        number: String?,
         factor: Factor?, proof: Proof?, device: DeviceID?, guesses: Int, decidedAt: Timestamp?,
         operation: OperationID, steps: [Step]
     ) {

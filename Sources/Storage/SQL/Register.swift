@@ -12,7 +12,8 @@ extension Store: RegisterStore {
             "register", operation,
             [
                 Step(
-                    insertUser, .id(user.id), .id(user.token), .text(fields.username), .text(fields.email), .text(fields.phone),
+                    insertUser, .id(user.id), .id(user.token), .text(fields.username), .text(fields.email),
+                    .text(fields.phone),
                     .text(fields.displayName), .text(fields.language), .moment(user.createdAt), .id(operation),
                     .id(user.website)),
                 Step(insertActivation, values: activation.values(operation)),
