@@ -121,6 +121,7 @@ let package = Package(
                 "TestSupport", "TLS", "World", "twoefay", "twoefayd",
             ]),
         tests("EventLoop", ["EventLoop", "World"]),
+        tests("FakeAPNs", ["Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "JSON", "Log", "World"]),
         tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),

@@ -1,0 +1,129 @@
+import Bytes
+import EventLoop
+import Glibc
+import HTTP
+import HTTP2
+import JSON
+import Log
+import Synchronization
+import TLS
+import World
+
+/// A push service that speaks as Apple's does, over HTTP/2 and TLS, for one topic and one team. It looks at every
+/// request as Apple would, gives Apple's answers, and keeps what came.
+///
+/// By default every right request is accepted. `script` gives other answers by the first digits of the device token.
+public final class FakeAPNs: Sendable {
+    private struct Running {
+        var server: LoopBound<HTTP2Server>?
+        var host = "127.0.0.1"
+        var port: UInt16 = 0
+        var tls: TLSServerContext
+    }
+
+    public let loop: EventLoop
+    private let desk: AppleDesk
+    private let limits: ServerLimits
+    private let log: Log
+    private let running: Mutex<Running>
+
+    /// `onPush` is called on the loop for every push that is accepted: this is where a phone would ring.
+    ///
+    /// - Parameter tokenUpdates: different provider tokens within 20 minutes; one more is refused as too many.
+    public init(
+        loop: EventLoop, tls: TLSServerContext, topic: String, authentication: ProviderAuthentication,
+        tokenUpdates: Int = 50, limits: ServerLimits = FakeAPNs.limits, randomness: any Randomness, log: Log,
+        onPush: (@Sendable (ReceivedPush) -> Void)? = nil
+    ) {
+        self.loop = loop
+        self.limits = limits
+        self.log = log
+        running = Mutex(Running(tls: tls))
+        desk = AppleDesk(
+            check: AppleCheck(topic: topic), tokens: ProviderTokenCheck(authentication, updateLimit: tokenUpdates),
+            loop: loop, randomness: randomness, log: log, onPush: onPush)
+    }
+
+    /// Apple's connections stand for hours. Streams get a second to end when the service leaves.
+    public static var limits: ServerLimits {
+        var limits = ServerLimits()
+        limits.idle = .seconds(24 * 3600)
+        limits.drain = .seconds(1)
+        return limits
+    }
+
+    // MARK: Running
+
+    /// From any task. Listens where it did before unless something else is said; at first at a free port of 127.0.0.1.
+    /// Returns the port. What ran before is told to go away.
+    @discardableResult
+    public func start(host: String? = nil, port: UInt16? = nil) async throws -> UInt16 {
+        let opened = await loop.perform { [self] in open(host, port) }
+        let (actual, before) = try opened.get()
+        if let before { await Self.drain(before) }
+        return actual
+    }
+
+    /// On the loop, and so one after the other.
+    private func open(_ host: String?, _ port: UInt16?) -> Result<(UInt16, LoopBound<HTTP2Server>?), SystemFailure> {
+        running.withLock { running in
+            do throws(SystemFailure) {
+                let host = host ?? running.host
+                guard let address = SocketAddress(host: host, port: port ?? running.port) else {
+                    throw SystemFailure("address \(host)", EINVAL)
+                }
+                let server = try HTTP2Server(
+                    loop: loop, address: address, tls: running.tls, handler: desk, limits: limits, log: log)
+                try server.start()
+                let before = running.server
+                running.server = LoopBound(server, on: loop)
+                running.host = host
+                running.port = server.port
+                return .success((server.port, before))
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    public var port: UInt16 { running.withLock { $0.port } }
+
+    /// From any task: says GOAWAY, lets the streams end for as long as `limits.drain` allows, and is gone.
+    public func stop() async {
+        let server = running.withLock { running in
+            defer { running.server = nil }
+            return running.server
+        }
+        if let server { await Self.drain(server) }
+    }
+
+    /// From any task: the connections get a GOAWAY, as Apple's do now and then; new ones are taken at the same port.
+    public func goAway() async throws { try await start() }
+
+    private static func drain(_ server: LoopBound<HTTP2Server>) async {
+        await server.loop.perform {
+            await withUnsafeContinuation { continuation in server.value.drain { continuation.resume() } }
+        }
+    }
+
+    // MARK: What it does and what came
+
+    /// The next requests for tokens that begin so get these answers, one each; then they are accepted again, or get the
+    /// last answer for ever. No answers: forget what was scripted. The longest beginning counts.
+    public func script(_ prefix: String, _ answers: ScriptedAnswer..., repeatsLast: Bool = false) {
+        desk.script(prefix, answers, repeatsLast: repeatsLast)
+    }
+
+    /// Pushes that were accepted and not handed out yet, one a call, in order.
+    public func next(within duration: Duration = .seconds(10)) async throws(NothingCame) -> ReceivedPush {
+        try await desk.pushes.next(within: duration)
+    }
+
+    /// Requests of every kind, with what was made of them, one a call, in order.
+    public func nextRequest(within duration: Duration = .seconds(10)) async throws(NothingCame) -> RecordedRequest {
+        try await desk.requests.next(within: duration)
+    }
+
+    /// How many requests were accepted.
+    public var acceptedCount: Int { desk.acceptedCount }
+}

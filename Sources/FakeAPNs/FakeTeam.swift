@@ -1,0 +1,49 @@
+import Bytes
+import Crypto
+import TLS
+import World
+
+/// A developer team that exists for one run: the provider's key with its ids, and the certificates of the service. What
+/// a relay has to be told about it stands in the properties.
+public struct FakeTeam: Sendable {
+    public let topic: String
+    public let keyID = "FAKEKEY123"
+    public let teamID = "FAKETEAM12"
+    /// The provider's, as Apple's `.p8` file has it.
+    public let key: P256PrivateKey
+    /// Signed the service's certificate: extra trust for the relay.
+    public let authority: CertificateAuthority
+    /// Signs the certificates of providers that come without tokens.
+    public let providers: CertificateAuthority
+    private let server: IssuedCertificate
+
+    /// - Parameter names: host names and addresses under which the service is found.
+    public init(
+        topic: String = "com.example.twoefay", names: [String] = ["localhost", "127.0.0.1"], at now: Timestamp,
+        randomness: any Randomness = SystemRandomness()
+    ) throws(CryptoFailure) {
+        self.topic = topic
+        key = try P256PrivateKey.generate(randomness)
+        authority = try CertificateAuthority.create(
+            commonName: "Fake APNs", days: 30, at: now, randomness: randomness)
+        providers = try CertificateAuthority.create(
+            commonName: "Fake APNs providers", days: 30, at: now, randomness: randomness)
+        server = try authority.issueServer(names: names, days: 30, at: now)
+    }
+
+    public var tokenAuthentication: ProviderAuthentication {
+        .token(key: key.publicKey, keyID: keyID, teamID: teamID)
+    }
+
+    /// What the service shows, and whose certificates it takes from providers.
+    public func tls() throws -> TLSServerContext {
+        try TLSServerContext(
+            certificateChainPEM: server.certificatePEM(), privateKeyPEM: server.keyPEM(),
+            websitesCA: providers.certificatePEM())
+    }
+
+    /// For a provider that shows a certificate instead of tokens.
+    public func issueProvider(at now: Timestamp) throws(CryptoFailure) -> IssuedCertificate {
+        try providers.issueClient(uri: "fake-apns:\(topic)", days: 30, at: now)
+    }
+}

@@ -1,0 +1,55 @@
+import EventLoop
+import Synchronization
+
+/// Nothing came in time.
+public struct NothingCame: Error, Sendable, Equatable {
+    public let within: Duration
+}
+
+/// What came in, in order, for those who wait for it.
+final class Mailbox<Item: Sendable>: Sendable {
+    private struct State {
+        var items: [Item] = []
+        var waiting: [(number: Int, continuation: CheckedContinuation<Item?, Never>)] = []
+        var numbers = 0
+    }
+
+    private let loop: EventLoop
+    private let state = Mutex(State())
+
+    init(loop: EventLoop) { self.loop = loop }
+
+    func put(_ item: Item) {
+        let waiting = state.withLock { state -> CheckedContinuation<Item?, Never>? in
+            guard !state.waiting.isEmpty else {
+                state.items.append(item)
+                return nil
+            }
+            return state.waiting.removeFirst().continuation
+        }
+        waiting?.resume(returning: item)
+    }
+
+    func next(within duration: Duration) async throws(NothingCame) -> Item {
+        let item = await withCheckedContinuation { continuation in
+            let (item, number) = state.withLock { state -> (Item?, Int) in
+                state.numbers += 1
+                guard state.items.isEmpty else { return (state.items.removeFirst(), 0) }
+                state.waiting.append((state.numbers, continuation))
+                return (nil, state.numbers)
+            }
+            if let item { return continuation.resume(returning: item) }
+            loop.post { [loop] in loop.schedule(after: duration) { self.giveUp(number) } }
+        }
+        guard let item else { throw NothingCame(within: duration) }
+        return item
+    }
+
+    private func giveUp(_ number: Int) {
+        let waiting = state.withLock { state -> CheckedContinuation<Item?, Never>? in
+            guard let index = state.waiting.firstIndex(where: { $0.number == number }) else { return nil }
+            return state.waiting.remove(at: index).continuation
+        }
+        waiting?.resume(returning: nil)
+    }
+}
