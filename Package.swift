@@ -111,6 +111,12 @@ let package = Package(
                 "World",
             ]),
         tests("Bytes", ["Bytes"]),
+        tests(
+            "Couriers",
+            [
+                "Bytes", "Couriers", "Crypto", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log",
+                "Relay", "TLS", "World",
+            ]),
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
         tests("Daemon", ["Bytes", "Daemon", "Domain", "Log", "Storage", "TestSupport"]),
         tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "World"]),

@@ -1,0 +1,179 @@
+import FakeAPNs
+import HTTP
+import JSON
+import Relay
+import Testing
+import World
+
+@testable import Couriers
+
+/// Each row of the table of answers: what follows from it for the push, the connection and the credential.
+@Suite struct AnswerTableTests {
+    private static let sentAt = Timestamp(milliseconds: 1_700_000_000_000)
+    private static let deadSince = Timestamp(milliseconds: 1_600_000_000_123)
+
+    private static func verdict(
+        _ status: Int, _ reason: String?, _ situation: APNsSituation = APNsSituation(sentAt: sentAt)
+    ) -> APNsVerdict {
+        APNsAnswer(status: status, reason: reason).verdict(situation)
+    }
+
+    struct Row: Sendable, CustomTestStringConvertible {
+        let status: Int
+        let reason: String?
+        let verdict: APNsVerdict
+        var testDescription: String { "\(status) \(reason ?? "")" }
+
+        init(_ status: Int, _ reason: String?, _ verdict: APNsVerdict) {
+            self.status = status
+            self.reason = reason
+            self.verdict = verdict
+        }
+    }
+
+    private static let ourMistakes = [
+        (400, "BadCollapseId"), (400, "BadExpirationDate"), (400, "BadMessageId"), (400, "BadPriority"),
+        (400, "BadTopic"), (400, "DuplicateHeaders"), (400, "InvalidPushType"), (400, "MissingDeviceToken"),
+        (400, "MissingTopic"), (400, "PayloadEmpty"), (404, "BadPath"), (405, "MethodNotAllowed"),
+        (413, "PayloadTooLarge"), (400, "DeviceTokenNotForTopic"),
+    ].map { (status: Int, reason: String) in
+        Row(status, reason, APNsVerdict(push: .settle(.badRequest("\(status) \(reason)")), alarm: true))
+    }
+
+    private static let refusedCredentials = [
+        (400, "TopicDisallowed"), (403, "BadCertificate"), (403, "BadCertificateEnvironment"), (403, "Forbidden"),
+        (403, "InvalidProviderToken"), (403, "MissingProviderToken"), (403, "BadEnvironmentKeyIdInToken"),
+        (403, "BadEnvironmentKeyInToken"),
+    ].map { (status: Int, reason: String) in
+        Row(
+            status, reason,
+            APNsVerdict(
+                push: .settle(.credentialFault("\(status) \(reason)")), credential: .distrust, alarm: true))
+    }
+
+    private static let others: [Row] = [
+        Row(200, nil, APNsVerdict(push: .settle(.accepted))),
+        Row(
+            400, "BadDeviceToken",
+            APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "400 BadDeviceToken")))),
+        Row(400, "IdleTimeout", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
+        Row(
+            403, "ExpiredProviderToken",
+            APNsVerdict(push: .repeatElsewhere, connection: .replace, credential: .renew)),
+        Row(403, "UnrelatedKeyIdInToken", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
+        Row(
+            410, "Unregistered", APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "410 Unregistered")))),
+        Row(
+            410, "ExpiredToken", APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "410 ExpiredToken")))),
+        Row(
+            429, "TooManyRequests",
+            APNsVerdict(push: .settle(.retryAfter(.seconds(20), reason: "429 TooManyRequests")))),
+        Row(
+            429, "TooManyProviderTokenUpdates",
+            APNsVerdict(
+                push: .settle(.retryAfter(.seconds(30), reason: "429 TooManyProviderTokenUpdates")),
+                credential: .holdRenewal, alarm: true)),
+        Row(500, "InternalServerError", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
+        Row(503, "ServiceUnavailable", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
+        Row(503, "Shutdown", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
+        // Reasons that are not in the table go by their status.
+        Row(400, "Novelty", APNsVerdict(push: .settle(.badRequest("400 Novelty")), alarm: true)),
+        Row(400, nil, APNsVerdict(push: .settle(.badRequest("400")), alarm: true)),
+        Row(418, nil, APNsVerdict(push: .settle(.badRequest("418")), alarm: true)),
+        Row(301, nil, APNsVerdict(push: .settle(.badRequest("301")), alarm: true)),
+        Row(
+            403, "Novelty",
+            APNsVerdict(push: .settle(.credentialFault("403 Novelty")), credential: .distrust, alarm: true)),
+        Row(410, nil, APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "410")))),
+        Row(429, "Novelty", APNsVerdict(push: .settle(.retryAfter(.seconds(20), reason: "429 Novelty")))),
+        Row(500, nil, APNsVerdict(push: .repeatElsewhere, connection: .replace)),
+        Row(502, nil, APNsVerdict(push: .repeatElsewhere, connection: .replace)),
+        Row(503, nil, APNsVerdict(push: .repeatElsewhere, connection: .replace)),
+    ]
+
+    static let rows = ourMistakes + refusedCredentials + others
+
+    @Test(arguments: rows) func firstAnswer(row: Row) {
+        #expect(Self.verdict(row.status, row.reason) == row.verdict)
+    }
+
+    @Test func noReasonOfAppleIsLeftOut() {
+        let reasons = Set(Self.rows.compactMap(\.reason))
+        #expect(AppleReason.allCases.filter { !reasons.contains($0.rawValue) }.isEmpty)
+        for reason in AppleReason.allCases {
+            #expect(Self.rows.contains { $0.reason == reason.rawValue && $0.status == reason.status })
+        }
+    }
+
+    @Test(arguments: [(400, "IdleTimeout"), (500, "InternalServerError"), (503, "ServiceUnavailable")])
+    func troubleIsRepeatedOnce(status: Int, reason: String) {
+        let meaning = APNsAnswer(status: status, reason: reason).meaning
+        let again = Self.verdict(status, reason, APNsSituation(sentAt: Self.sentAt, repeatedFor: [meaning]))
+        #expect(again.push == .settle(.retryAfter(.seconds(5), reason: "\(status) \(reason)")))
+        #expect(again.connection == .replace)
+    }
+
+    @Test func oneKindOfTroubleDoesNotUseUpAnother() {
+        let situation = APNsSituation(sentAt: Self.sentAt, repeatedFor: [.serverTrouble])
+        #expect(Self.verdict(403, "ExpiredProviderToken", situation).push == .repeatElsewhere)
+        #expect(Self.verdict(503, "Shutdown", situation).push != .repeatElsewhere)
+    }
+
+    @Test func aYoungTokenThatIsExpiredIsTheClocksFault() {
+        for situation in [
+            APNsSituation(sentAt: Self.sentAt, mayRenew: false),
+            APNsSituation(sentAt: Self.sentAt, repeatedFor: [.expiredCredential]),
+        ] {
+            let verdict = Self.verdict(403, "ExpiredProviderToken", situation)
+            #expect(
+                verdict
+                    == APNsVerdict(
+                        push: .settle(.credentialFault("403 ExpiredProviderToken, is the clock right?")),
+                        connection: .replace, credential: .distrust, alarm: true))
+        }
+    }
+
+    @Test func anUnrelatedKeyIsRepeatedOnce() {
+        let verdict = Self.verdict(
+            403, "UnrelatedKeyIdInToken", APNsSituation(sentAt: Self.sentAt, repeatedFor: [.unrelatedKey]))
+        #expect(verdict.push == .settle(.credentialFault("403 UnrelatedKeyIdInToken")))
+        #expect(verdict.credential == .distrust)
+    }
+
+    @Test func aDoubtfulEnvironmentKeepsItsTokens() {
+        let doubtful = APNsSituation(sentAt: Self.sentAt, doubtsEnvironment: true)
+        let verdict = Self.verdict(400, "BadDeviceToken", doubtful)
+        #expect(verdict == APNsVerdict(push: .settle(.badRequest("400 BadDeviceToken")), alarm: true))
+        // That the app is gone is certain in any environment.
+        #expect(
+            Self.verdict(410, "Unregistered", doubtful).push
+                == .settle(.tokenDead(since: Self.sentAt, reason: "410 Unregistered")))
+    }
+
+    @Test func theTimestampOfADeadTokenIsInMilliseconds() {
+        let body = JSONWriter.write(["reason": "Unregistered", "timestamp": 1_600_000_000_123] as JSONObject)
+        let answer = APNsAnswer(Response(status: 410, body: body))
+        #expect(
+            answer.verdict(APNsSituation(sentAt: Self.sentAt)).push
+                == .settle(.tokenDead(since: Self.deadSince, reason: "410 Unregistered")))
+    }
+
+    @Test func aPauseThatTheAnswerNamesIsKept() {
+        func pause(_ text: String) -> APNsVerdict.Next {
+            let fields = Fields([Fields.Field("retry-after", text)])
+            let body = JSONWriter.write(["reason": "TooManyRequests"] as JSONObject)
+            return APNsAnswer(Response(status: 429, fields: fields, body: body))
+                .verdict(APNsSituation(sentAt: Self.sentAt)).push
+        }
+        #expect(pause("45") == .settle(.retryAfter(.seconds(45), reason: "429 TooManyRequests")))
+        #expect(pause("0") == .settle(.retryAfter(.seconds(1), reason: "429 TooManyRequests")))
+        #expect(pause("86400") == .settle(.retryAfter(.seconds(600), reason: "429 TooManyRequests")))
+        #expect(pause("soon") == .settle(.retryAfter(.seconds(20), reason: "429 TooManyRequests")))
+    }
+
+    @Test(arguments: ["", "<html>", "[]", "{\"reason\": 5}", "{\"reason\""])
+    func anUnreadableBodyLeavesTheStatus(body: String) {
+        let answer = APNsAnswer(Response(status: 503, body: Array(body.utf8)))
+        #expect(answer == APNsAnswer(status: 503))
+    }
+}

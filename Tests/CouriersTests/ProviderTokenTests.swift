@@ -1,0 +1,120 @@
+import Bytes
+import Crypto
+import JSON
+import Log
+import Synchronization
+import Testing
+import World
+
+@testable import Couriers
+
+@Suite struct ProviderTokenTests {
+    private let time = ManualTime()
+    private let sink = MemorySink()
+    private let key: P256PrivateKey
+    private let token: ProviderToken
+
+    init() throws {
+        key = try P256PrivateKey.generate()
+        token = try ProviderToken(
+            key: key, keyID: "ABC123DEFG", teamID: "DEF123GHIJ", time: time, log: Log(time: time, sink: sink))
+    }
+
+    /// Renewals that can wait are done at once.
+    private func bearer() -> String { token.bearer { $0() } }
+
+    private func minutes(_ count: Int) -> Duration { .seconds(count * 60) }
+
+    @Test func itIsWhatAppleWants() throws {
+        let bearer = bearer()
+        #expect(bearer.hasPrefix("bearer "))
+        let object = try JWS.parse(String(bearer.dropFirst(7)))
+        #expect(object.header == ["alg": "ES256", "kid": "ABC123DEFG"])
+        #expect(object.verify(key.publicKey))
+        #expect(object.signature.count == 64)
+        #expect(try JSONReader.read(object.payload).object == ["iss": "DEF123GHIJ", "iat": 1_800_000_000])
+    }
+
+    @Test func oneTokenForFortyFiveMinutes() {
+        let first = bearer()
+        time.advance(by: minutes(44) + .seconds(59))
+        #expect(bearer() == first)
+        time.advance(by: .seconds(1))
+        #expect(bearer() == first, "the push that finds it old does not wait for the next")
+        #expect(bearer() != first)
+    }
+
+    @Test func anOldTokenIsNotSent() {
+        let first = bearer()
+        time.advance(by: minutes(50))
+        #expect(token.bearer { _ in Issue.record("this renewal cannot wait") } != first)
+    }
+
+    @Test func aRenewalIsAskedForOnce() {
+        time.advance(by: minutes(46))
+        var asked = 0
+        for _ in 0..<10 { _ = token.bearer { _ in asked += 1 } }
+        #expect(asked == 1)
+    }
+
+    @Test func mintedOnceHoweverManyAsk() async {
+        time.advance(by: minutes(55))
+        let bearers = await withTaskGroup(of: String.self) { group in
+            for _ in 0..<64 { group.addTask { token.bearer { $0() } } }
+            return await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(bearers.count == 1)
+        #expect(sink.lines.filter { $0.contains("apns.token.minted") }.count == 1)
+    }
+
+    @Test func replacedOnceHoweverManyWereRefused() async {
+        let first = bearer()
+        time.advance(by: minutes(21))
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<64 { group.addTask { token.replace(first) } }
+        }
+        #expect(bearer() != first)
+        #expect(sink.lines.filter { $0.contains("apns.token.minted") }.count == 1)
+    }
+
+    @Test func noNewTokenWithinTwentyMinutes() {
+        let first = bearer()
+        time.advance(by: minutes(20) - .seconds(1))
+        #expect(!token.mayFollow(first))
+        token.replace(first)
+        #expect(bearer() == first)
+        time.advance(by: .seconds(1))
+        #expect(token.mayFollow(first))
+        token.replace(first)
+        #expect(bearer() != first)
+        #expect(token.mayFollow(first), "there is another one already")
+    }
+
+    @Test func afterTooManyTheOneBeforeIsUsedAgain() {
+        let first = bearer()
+        time.advance(by: minutes(45))
+        _ = bearer()
+        let second = bearer()
+        #expect(second != first)
+        token.tooMany(second)
+        #expect(bearer() == first)
+        // Older than is usual, but nothing may be minted for twenty minutes.
+        time.advance(by: minutes(14))
+        #expect(bearer() == first)
+        time.advance(by: minutes(6))
+        #expect(bearer() != first)
+    }
+
+    @Test func withNothingBeforeItTheTokenStays() {
+        let first = bearer()
+        token.tooMany(first)
+        #expect(bearer() == first)
+    }
+
+    @Test func neitherTokenNorKeyIsLogged() {
+        time.advance(by: minutes(60))
+        let second = bearer()
+        #expect(!sink.lines.isEmpty)
+        for line in sink.lines { #expect(!line.contains(second.dropFirst(7)) && !line.contains("eyJ")) }
+    }
+}

@@ -1,0 +1,41 @@
+import Domain
+import Relay
+import Synchronization
+import World
+
+/// A clock that moves when it is told to.
+final class ManualTime: TimeSource {
+    private let start: Timestamp
+    private let moved = Mutex(Duration.zero)
+
+    init(_ start: Timestamp = Timestamp(milliseconds: 1_800_000_000_500)) { self.start = start }
+
+    func now() -> Timestamp { start + moved.withLock { $0 } }
+    func instant() -> Instant { Instant(nanoseconds: 1_000_000) + moved.withLock { $0 } }
+    func advance(by duration: Duration) { moved.withLock { $0 += duration } }
+}
+
+/// Draws the highest number that was asked for.
+struct HighestChance: Randomness {
+    func fill(_ bytes: UnsafeMutableRawBufferPointer) {
+        for index in bytes.indices { bytes[index] = 0xff }
+    }
+}
+
+enum Sample {
+    static let challenge = "00112233445566778899aabbccddeeff"
+    static let token = String(repeating: "a1", count: 32)
+
+    static func push(
+        id: String = "0123456789abcdef0123456789abcdef", token: String = Sample.token,
+        environment: PushEnvironment = .production, detail: PushDetail = .full, website: String = "Example Bank",
+        service: String? = "Online banking", ip: String? = "203.0.113.77",
+        expiresAt: Timestamp = Timestamp(milliseconds: 1_800_000_300_999)
+    ) -> Push {
+        guard let id = ErrandID(id), let challenge = ChallengeID(challenge) else { fatalError("not an id: \(id)") }
+        return Push(
+            id: id, challenge: challenge, deviceToken: token,
+            environment: environment, detail: detail, website: website, service: service, ip: ip,
+            expiresAt: expiresAt)
+    }
+}
