@@ -1,0 +1,183 @@
+import Couriers
+import Crypto
+import EventLoop
+import FakeAPNs
+import HTTP
+import Relay
+import TLS
+import Testing
+import World
+
+/// One answer of each class, as it comes over the wire, and what is done about it.
+@Suite(.serialized) struct AnswersEndToEndTests {
+    @Test(arguments: AppleReason.allCases.filter { [404, 405, 413].contains($0.status) } + [.badTopic, .payloadEmpty])
+    func ourMistakes(reason: AppleReason) async throws {
+        try await Rig.with { rig in
+            rig.apple.script("a1", .refuse(reason))
+            #expect(await rig.send(rig.push()) == .badRequest("\(reason.status) \(reason.rawValue)"))
+            #expect(rig.count("apns.refused") == 1)
+            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(rig.count("apns.connected") == 1)
+        }
+    }
+
+    @Test func aDeadTokenIsDeadSinceTheTimestamp() async throws {
+        try await Rig.with { rig in
+            let since = Timestamp(milliseconds: 1_600_000_000_123)
+            rig.apple.script("a1", .refuse(.unregistered, timestamp: since))
+            #expect(await rig.send(rig.push()) == .tokenDead(since: since, reason: "410 Unregistered"))
+        }
+    }
+
+    @Test func aBadTokenIsDeadSinceItWasSent() async throws {
+        try await Rig.with { rig in
+            rig.apple.script("a1", .refuse(.badDeviceToken))
+            let before = rig.time.now()
+            guard case .tokenDead(let since?, "400 BadDeviceToken") = await rig.send(rig.push()) else {
+                Issue.record("not taken for dead")
+                return
+            }
+            #expect((before...rig.time.now()).contains(since))
+        }
+    }
+
+    @Test func manyBadTokensAreTheEnvironmentsFault() async throws {
+        try await Rig.with { rig in
+            rig.apple.script("a1", .refuse(.badDeviceToken), repeatsLast: true)
+            for _ in 0..<5 {
+                guard case .tokenDead = await rig.send(rig.push()) else {
+                    Issue.record("not taken for dead")
+                    return
+                }
+            }
+            #expect(await rig.send(rig.push()) == .badRequest("400 BadDeviceToken"))
+            #expect(await rig.send(rig.push("b2")) == .accepted)
+            guard case .tokenDead = await rig.send(rig.push()) else {
+                Issue.record("an accepted push ends the doubt")
+                return
+            }
+        }
+    }
+
+    @Test func aBusyDeviceIsLeftAlone() async throws {
+        try await Rig.with { rig in
+            rig.apple.script("a1", .refuse(.tooManyRequests))
+            #expect(
+                await rig.send(rig.push()) == .retryAfter(.seconds(20), reason: "429 TooManyRequests"))
+            #expect(await rig.send(rig.push("b2")) == .accepted)
+            #expect(rig.count("apns.connected") == 1)
+        }
+    }
+
+    @Test(arguments: [
+        AppleReason.internalServerError, .serviceUnavailable, .shutdown, .idleTimeout, .unrelatedKeyIDInToken,
+    ])
+    func troubleIsSentOnceMoreOnAnotherConnection(reason: AppleReason) async throws {
+        try await Rig.with { rig in
+            rig.apple.script("a1", .refuse(reason))
+            let push = rig.push()
+            #expect(await rig.send(push) == .accepted)
+            let first = try await rig.apple.nextRequest()
+            let second = try await rig.apple.nextRequest()
+            #expect(first.outcome == .refused(reason))
+            #expect(second.outcome == .accepted)
+            #expect(first.push?.id == second.push?.id)
+            #expect(rig.count("apns.connected") == 2)
+        }
+    }
+
+    @Test func troubleThatStaysComesBackLater() async throws {
+        try await Rig.with { rig in
+            rig.apple.script("a1", .refuse(.serviceUnavailable), repeatsLast: true)
+            #expect(
+                await rig.send(rig.push()) == .retryAfter(.seconds(5), reason: "503 ServiceUnavailable"))
+            #expect(rig.apple.acceptedCount == 0)
+            _ = try await rig.apple.nextRequest()
+            _ = try await rig.apple.nextRequest()
+            rig.apple.script("a1")
+            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(try await rig.apple.nextRequest().outcome == .accepted, "two requests, not more")
+        }
+    }
+
+    @Test(arguments: [AppleReason.invalidProviderToken, .forbidden, .topicDisallowed, .badCertificate])
+    func aRefusedCredentialStopsEverything(reason: AppleReason) async throws {
+        let time = ManualTime(SystemTime().now())
+        try await Rig.with(time: time) { rig in
+            rig.apple.script("a1", .refuse(reason))
+            let fault = PushOutcome.credentialFault("\(reason.status) \(reason.rawValue)")
+            #expect(await rig.send(rig.push()) == fault)
+            #expect(await rig.send(rig.push("b2")) == fault, "other phones would be refused alike")
+            #expect(rig.courier.trouble == "\(reason.status) \(reason.rawValue)")
+            #expect(rig.count("apns.credential.refused") == 1)
+            #expect(rig.apple.acceptedCount == 0)
+            time.advance(by: .seconds(30))
+            #expect(await rig.send(rig.push("b2")) == .accepted)
+            #expect(rig.courier.trouble == nil)
+            #expect(rig.count("apns.credential.accepted") == 1)
+            _ = try await rig.apple.nextRequest()
+            #expect(try await rig.apple.nextRequest().outcome == .accepted, "nothing came in between")
+        }
+    }
+
+    @Test func aWrongKeyIsACredentialFault() async throws {
+        try await Rig.with { rig in
+            let other = try FakeTeam(at: rig.time.now())
+            let courier = try APNsCourier(
+                endpoint: APNsEndpoint(host: "127.0.0.1", port: rig.apple.port), topic: rig.team.topic,
+                credential: .token(key: other.key, keyID: rig.team.keyID, teamID: rig.team.teamID),
+                trust: .pem(try rig.team.authority.certificatePEM()), time: rig.time, randomness: SystemRandomness(),
+                log: rig.courierLog)
+            let push = rig.push()
+            let outcome = await rig.loops[1].perform { await courier.send(push) }
+            #expect(outcome == .credentialFault("403 InvalidProviderToken"))
+            courier.close()
+        }
+    }
+
+    @Test func anExpiredTokenIsReplacedOnceOnANewConnection() async throws {
+        // The first token was minted half an hour ago by both clocks.
+        let time = ManualTime(SystemTime().now() - .seconds(1800))
+        try await Rig.with(time: time) { rig in
+            time.advance(by: .seconds(1800))
+            rig.apple.script("a1", .refuse(.expiredProviderToken))
+            #expect(await rig.send(rig.push()) == .accepted)
+            let first = try await rig.apple.nextRequest()
+            let second = try await rig.apple.nextRequest()
+            #expect(first.push?.providerToken != second.push?.providerToken)
+            #expect(rig.count("apns.token.minted") == 1)
+            #expect(rig.count("apns.connected") == 2)
+        }
+    }
+
+    @Test func aYoungTokenIsNotReplaced() async throws {
+        try await Rig.with { rig in
+            rig.apple.script("a1", .refuse(.expiredProviderToken))
+            #expect(
+                await rig.send(rig.push())
+                    == .credentialFault("403 ExpiredProviderToken, is the clock right?"))
+            #expect(rig.count("apns.token.minted") == 0)
+        }
+    }
+
+    @Test func tooManyRenewalsMintNothing() async throws {
+        let time = ManualTime(SystemTime().now() - .seconds(2800))
+        try await Rig.with(time: time, tokenUpdates: 1) { rig in
+            #expect(await rig.send(rig.push()) == .accepted)
+            time.advance(by: .seconds(2800))
+            #expect(await rig.send(rig.push()) == .accepted, "with the old one, and asks for a new one")
+            let refused = await rig.send(rig.push())
+            #expect(refused == .retryAfter(.seconds(30), reason: "429 TooManyProviderTokenUpdates"))
+            #expect(await rig.send(rig.push()) == .accepted, "with the old one again")
+            #expect(rig.count("apns.token.minted") == 1)
+        }
+    }
+
+    @Test func nonsenseIsNotTakenForSuccess() async throws {
+        try await Rig.with { rig in
+            rig.apple.script("a1", .respond(Response(status: 204)), .respond(Response(status: 302)))
+            #expect(await rig.send(rig.push()) == .badRequest("204"))
+            #expect(await rig.send(rig.push()) == .badRequest("302"))
+        }
+    }
+}

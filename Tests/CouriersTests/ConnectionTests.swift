@@ -1,0 +1,204 @@
+import Couriers
+import EventLoop
+import FakeAPNs
+import Glibc
+import HTTP2
+import Log
+import Relay
+import Testing
+import World
+
+/// What happens to pushes when connections end, are refused, or say nothing.
+@Suite(.serialized) struct ConnectionTests {
+    @Test func theServiceComesBack() async throws {
+        try await Rig.with { rig in
+            #expect(await rig.send(rig.push()) == .accepted)
+            await rig.apple.stop()
+            try await rig.apple.start()
+            #expect(await rig.send(rig.push()) == .accepted)
+        }
+    }
+
+    @Test func aPushWaitsForAServiceThatIsAboutToComeBack() async throws {
+        try await Rig.with { rig in
+            #expect(await rig.send(rig.push()) == .accepted)
+            await rig.apple.stop()
+            async let outcome = rig.send(rig.push())
+            // The connection, and at least one attempt at another.
+            await rig.sink.lines(of: "apns.disconnected", count: 2)
+            try await rig.apple.start()
+            #expect(await outcome == .accepted)
+        }
+    }
+
+    @Test func aServiceThatStaysAwayIsReportedInTime() async throws {
+        var options = APNsOptions()
+        options.deadline = .milliseconds(400)
+        try await Rig.with(options: options) { rig in
+            await rig.apple.stop()
+            let start = SystemTime().instant()
+            guard case .retryAfter(let pause, let reason) = await rig.send(rig.push()) else {
+                Issue.record("neither sent nor refused")
+                return
+            }
+            #expect(pause >= .seconds(1) && pause <= .seconds(60))
+            #expect(reason.contains("connect"))
+            #expect(SystemTime().instant() - start < .seconds(2))
+            #expect(rig.courier.trouble != nil)
+        }
+    }
+
+    @Test func goingAwayLosesNothing() async throws {
+        try await Rig.with { rig in
+            rig.apple.script("51", .after(.milliseconds(100), .accept))
+            async let slow = rig.send(rig.push("51"))
+            _ = try await rig.apple.nextRequest()
+            try await rig.apple.goAway()
+            #expect(await slow == .accepted, "begun before, and still answered")
+            for _ in 0..<5 { #expect(await rig.send(rig.push()) == .accepted) }
+            #expect(rig.count("apns.connected") == 2)
+            #expect(rig.apple.acceptedCount == 6)
+        }
+    }
+
+    @Test func goingAwayUnderLoadLosesNothing() async throws {
+        try await Rig.with { rig in
+            let outcomes = try await withThrowingTaskGroup(of: PushOutcome?.self) { group in
+                for number in 0..<300 {
+                    let push = rig.push(number: UInt64(number))
+                    group.addTask { await rig.send(push) }
+                    if number % 100 == 99 {
+                        group.addTask {
+                            try await rig.apple.goAway()
+                            return nil
+                        }
+                    }
+                }
+                return try await group.reduce(into: [PushOutcome]()) { all, outcome in
+                    if let outcome { all.append(outcome) }
+                }
+            }
+            #expect(outcomes.count == 300)
+            #expect(outcomes.allSatisfy { $0 == .accepted })
+            var ids: Set<String> = []
+            for _ in 0..<300 { ids.insert(try await rig.apple.next().id) }
+            #expect(ids.count == 300)
+            #expect(rig.apple.acceptedCount == 300, "each once")
+        }
+    }
+
+    @Test func noAnswerIsAmbiguousInTime() async throws {
+        var options = APNsOptions()
+        options.deadline = .milliseconds(300)
+        try await Rig.with(options: options) { rig in
+            rig.apple.script("a1", .silence)
+            let start = SystemTime().instant()
+            #expect(await rig.send(rig.push()) == .ambiguous("no answer in time"))
+            #expect(SystemTime().instant() - start < .seconds(2))
+            // The stream was reset, the connection still answers: it is kept.
+            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(rig.count("apns.connected") == 1)
+        }
+    }
+
+    @Test func aConnectionLostAfterSendingIsAmbiguous() async throws {
+        var limits = FakeAPNs.limits
+        limits.drain = .milliseconds(1)
+        try await Rig.with(limits: limits) { rig in
+            rig.apple.script("a1", .silence)
+            async let outcome = rig.send(rig.push())
+            _ = try await rig.apple.nextRequest()
+            await rig.apple.stop()
+            guard case .ambiguous = await outcome else {
+                Issue.record("nobody can know whether it was taken")
+                return
+            }
+            try await rig.apple.start()
+            #expect(await rig.send(rig.push()) == .accepted)
+        }
+    }
+
+    @Test func aConnectionThatIsDeadIsFoundBeforeTheDeadline() async throws {
+        var options = APNsOptions()
+        options.deadline = .seconds(8)
+        options.suspicion = .milliseconds(50)
+        options.pingTimeout = .milliseconds(50)
+        try await Rig.with(options: options) { rig in
+            #expect(await rig.send(rig.push()) == .accepted)
+            // The service's loop stands still: its side of the connection is there and says nothing.
+            var ends: [Int32] = [0, 0]
+            try #require(pipe(&ends) == 0)
+            let (awaited, release) = (ends[0], ends[1])
+            defer {
+                close(awaited)
+                close(release)
+            }
+            await withCheckedContinuation { standing in
+                rig.loops[0].post {
+                    standing.resume()
+                    var byte: UInt8 = 0
+                    _ = read(awaited, &byte, 1)
+                }
+            }
+            let start = SystemTime().instant()
+            let outcome = await rig.send(rig.push())
+            let took = SystemTime().instant() - start
+            var byte: UInt8 = 1
+            #expect(write(release, &byte, 1) == 1)
+            #expect(outcome == .ambiguous("closed"))
+            #expect(took < .seconds(4))
+            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(rig.count("apns.connected") == 2)
+        }
+    }
+
+    @Test func anAuthorityThatIsNotOursIsRefused() async throws {
+        var options = APNsOptions()
+        options.deadline = .milliseconds(500)
+        try await Rig.with(trusts: false, options: options) { rig in
+            guard case .retryAfter(_, let reason) = await rig.send(rig.push()) else {
+                Issue.record("sent to somebody")
+                return
+            }
+            #expect(reason.contains("TLS"))
+            #expect(rig.apple.acceptedCount == 0)
+        }
+    }
+
+    @Test func aNameThatIsNotTheServersIsRefused() async throws {
+        var options = APNsOptions()
+        options.deadline = .milliseconds(500)
+        try await Rig.with(names: ["push.example.com", "127.0.0.2"], options: options) { rig in
+            guard case .retryAfter(_, let reason) = await rig.send(rig.push()) else {
+                Issue.record("sent to somebody")
+                return
+            }
+            #expect(reason.contains("TLS"))
+            #expect(rig.apple.acceptedCount == 0)
+        }
+    }
+
+    @Test func oneStreamAtATimeIsEnough() async throws {
+        var limits = FakeAPNs.limits
+        limits.streams = 1
+        try await Rig.with(limits: limits) { rig in
+            let outcomes = try await withThrowingTaskGroup(of: PushOutcome.self) { group in
+                for number in 0..<30 {
+                    let push = rig.push(number: UInt64(number))
+                    group.addTask { await rig.send(push) }
+                }
+                return try await group.reduce(into: [PushOutcome]()) { $0.append($1) }
+            }
+            #expect(outcomes.allSatisfy { $0 == .accepted })
+            #expect(rig.count("apns.connected") == 1)
+        }
+    }
+
+    @Test func aClosedCourierRefuses() async throws {
+        try await Rig.with { rig in
+            #expect(await rig.send(rig.push()) == .accepted)
+            rig.courier.close()
+            #expect(await rig.send(rig.push()) == .retryAfter(.seconds(1), reason: "closed"))
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import Couriers
+import Domain
+import EventLoop
+import FakeAPNs
+import JSON
+import Log
+import Relay
+import Testing
+import World
+
+/// The courier against a service that checks everything, over TLS and HTTP/2.
+@Suite(.serialized) struct CourierTests {
+    @Test(arguments: [Rig.Kind.token, .certificate]) func aPushArrives(kind: Rig.Kind) async throws {
+        try await Rig.with(kind) { rig in
+            let push = rig.push()
+            #expect(await rig.send(push) == .accepted)
+            let received = try await rig.apple.next()
+            #expect(received.deviceToken == Sample.token)
+            #expect(received.id.filter { $0 != "-" } == push.id.text)
+            #expect(received.topic == rig.team.topic)
+            #expect(received.pushType == "alert")
+            #expect(received.priority == 10)
+            #expect(received.collapseID == Sample.challenge)
+            #expect(received.expiration == push.expiresAt.seconds)
+            #expect(received.challenge == Sample.challenge)
+            #expect(received.category == "TWOEFAY_LOGIN")
+            #expect(received.alert["title"] == "Example Bank")
+            #expect(received.arguments == ["Online banking", "203.0.113.77"])
+            #expect((received.providerToken != nil) == (kind == .token))
+            #expect(rig.courier.trouble == nil)
+        }
+    }
+
+    @Test func aMinimalPushTellsNothing() async throws {
+        try await Rig.with { rig in
+            #expect(await rig.send(rig.push(detail: .minimal)) == .accepted)
+            let received = try await rig.apple.next()
+            #expect(received.arguments.isEmpty)
+            let text = JSONWriter.text(.object(received.payload))
+            for told in ["203.0.113.77", "banking", "Example"] { #expect(!text.contains(told)) }
+        }
+    }
+
+    @Test func manyAtOnceShareOneConnectionAndOneToken() async throws {
+        try await Rig.with { rig in
+            let outcomes = try await withThrowingTaskGroup(of: PushOutcome.self) { group in
+                for number in 0..<200 {
+                    let push = rig.push(number: UInt64(number))
+                    group.addTask { await rig.send(push) }
+                }
+                return try await group.reduce(into: [PushOutcome]()) { $0.append($1) }
+            }
+            #expect(outcomes.allSatisfy { $0 == .accepted })
+            #expect(rig.apple.acceptedCount == 200)
+            var ids: Set<String> = []
+            var tokens: Set<String?> = []
+            for _ in 0..<200 {
+                let received = try await rig.apple.next()
+                ids.insert(received.id)
+                tokens.insert(received.providerToken)
+            }
+            #expect(ids.count == 200)
+            #expect(tokens.count == 1)
+            #expect(rig.count("apns.connected") == 1)
+        }
+    }
+
+    @Test func everyLoopHasAConnectionOfItsOwn() async throws {
+        try await Rig.with { rig in
+            #expect(await rig.send(rig.push(), on: 1) == .accepted)
+            #expect(await rig.send(rig.push(), on: 2) == .accepted)
+            #expect(await rig.send(rig.push(), on: 1) == .accepted)
+            #expect(rig.count("apns.connected") == 2)
+            // They prove themselves by the same token.
+            let tokens = [try await rig.apple.next().providerToken, try await rig.apple.next().providerToken]
+            #expect(tokens[0] == tokens[1])
+        }
+    }
+
+    @Test func aWarmCourierIsConnectedBeforeTheFirstPush() async throws {
+        try await Rig.with { rig in
+            await rig.loops[1].perform { rig.courier.warmUp() }
+            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(rig.count("apns.connected") == 1)
+        }
+    }
+
+    @Test func whatIsNoTokenIsNotSent() async throws {
+        try await Rig.with { rig in
+            let outcome = await rig.send(rig.push("not-hex"))
+            #expect(outcome == .badRequest("the device token is not hexadecimal"))
+            #expect(await rig.send(rig.push()) == .accepted)
+            let first = try await rig.apple.nextRequest()
+            #expect(first.path == "/3/device/" + Sample.token)
+        }
+    }
+
+    @Test func whatHasExpiredIsNotSent() async throws {
+        try await Rig.with { rig in
+            #expect(await rig.send(rig.push("ee", lives: .zero)) == .badRequest("expired unsent"))
+            #expect(await rig.send(rig.push()) == .accepted)
+            let first = try await rig.apple.nextRequest()
+            #expect(first.path == "/3/device/" + Sample.token)
+        }
+    }
+
+    @Test func aFullQueueRefusesWithAReason() async throws {
+        var options = APNsOptions()
+        options.capacity = 1
+        try await Rig.with(options: options) { rig in
+            rig.apple.script("5e", .after(.milliseconds(200), .accept))
+            async let first = rig.send(rig.push("5e"))
+            // Recorded when it came in: it is on its way.
+            _ = try await rig.apple.nextRequest()
+            #expect(await rig.send(rig.push()) == .retryAfter(.seconds(1), reason: "too many pushes wait"))
+            #expect(await first == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted)
+        }
+    }
+
+    @Test func noDeviceTokenAndNoBearerInTheLog() async throws {
+        try await Rig.with { rig in
+            rig.apple.script("a1", .refuse(.unregistered), .refuse(.badTopic), .refuse(.internalServerError))
+            for _ in 0..<4 { _ = await rig.send(rig.push()) }
+            #expect(rig.count("apns.refused") >= 2)
+            for line in rig.sink.lines {
+                #expect(!line.contains(Sample.token) && !line.contains("eyJ") && !line.contains("203.0.113.77"))
+            }
+        }
+    }
+}

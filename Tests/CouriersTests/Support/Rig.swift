@@ -1,0 +1,88 @@
+import Bytes
+import Couriers
+import Crypto
+import Domain
+import EventLoop
+import FakeAPNs
+import HTTP2
+import Log
+import Relay
+import TLS
+import Testing
+import World
+
+/// A courier and the service it sends to, each on a loop of its own, with real TLS and HTTP/2 between them.
+final class Rig: Sendable {
+    enum Kind: Sendable { case token, certificate }
+
+    let team: FakeTeam
+    let apple: FakeAPNs
+    let courier: APNsCourier
+    let sink: WatchedSink
+    let courierLog: Log
+    let loops: [EventLoop]
+    let time: any TimeSource
+
+    private init(
+        _ loops: [EventLoop], _ kind: Kind, _ time: any TimeSource, _ limits: ServerLimits, _ tokenUpdates: Int,
+        trusts: Bool, names: [String], options: APNsOptions
+    ) async throws {
+        self.loops = loops
+        self.time = time
+        sink = WatchedSink()
+        let log = Log(minimum: .debug, sink: sink)
+        courierLog = log
+        let now = SystemTime().now()
+        team = try FakeTeam(names: names, at: now)
+        apple = FakeAPNs(
+            loop: loops[0], tls: try team.tls(), topic: team.topic,
+            authentication: kind == .token ? team.tokenAuthentication : .certificate, tokenUpdates: tokenUpdates,
+            limits: limits, randomness: SystemRandomness(), log: log)
+        let port = try await apple.start()
+        let credential: APNsCredential
+        switch kind {
+        case .token: credential = .token(key: team.key, keyID: team.keyID, teamID: team.teamID)
+        case .certificate:
+            let provider = try team.issueProvider(at: now)
+            credential = .certificate(chainPEM: try provider.certificatePEM(), key: try provider.keyPEM())
+        }
+        let trust = trusts ? team.authority : try FakeTeam(at: now).authority
+        courier = try APNsCourier(
+            endpoint: APNsEndpoint(host: "127.0.0.1", port: port), topic: team.topic, credential: credential,
+            trust: .pem(try trust.certificatePEM()), time: time, randomness: SystemRandomness(), log: log,
+            options: options)
+    }
+
+    static func with(
+        _ kind: Kind = .token, time: any TimeSource = SystemTime(), limits: ServerLimits = FakeAPNs.limits,
+        tokenUpdates: Int = 50, trusts: Bool = true, names: [String] = ["127.0.0.1"],
+        options: APNsOptions = APNsOptions(), _ body: (Rig) async throws -> Void
+    ) async throws {
+        let group = try LoopGroup.start(count: 3, time: SystemTime())
+        defer { group.stopAndJoin() }
+        let rig = try await Rig(
+            group.loops, kind, time, limits, tokenUpdates, trusts: trusts, names: names, options: options)
+        try await body(rig)
+        rig.courier.close()
+        await rig.loops[1].perform {}
+        await rig.apple.stop()
+    }
+
+    /// A push of its own, in time.
+    func push(
+        _ token: String = Sample.token, number: UInt64 = .random(in: 0...UInt64.max),
+        environment: PushEnvironment = .production, detail: PushDetail = .full, lives: Duration = .seconds(300)
+    ) -> Push {
+        let digits = String(number, radix: 16)
+        return Sample.push(
+            id: String(repeating: "0", count: 32 - digits.utf8.count) + digits, token: token,
+            environment: environment, detail: detail, expiresAt: time.now() + lives)
+    }
+
+    func send(_ push: Push, on loop: Int = 1) async -> PushOutcome {
+        await loops[loop].perform { [courier] in await courier.send(push) }
+    }
+
+    /// How often that event stands in the log.
+    func count(_ event: String) -> Int { sink.lines.count { WatchedSink.isOf(event, $0) } }
+}
