@@ -1,0 +1,169 @@
+import Bytes
+import EventLoop
+import Glibc
+import HTTP
+import HTTP2
+import Log
+import Relay
+import Storage
+import Synchronization
+import TLS
+import World
+
+/// Why there are no figures.
+struct Unmeasured: Error, CustomStringConvertible {
+    let description: String
+}
+
+func read(_ path: String) throws -> [UInt8] {
+    guard let file = fopen(path, "r") else { throw Unmeasured(description: "\(path) cannot be read") }
+    defer { fclose(file) }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { bytes += buffer[..<count] }
+    return bytes
+}
+
+func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+
+/// What the tasks of one measurement share.
+final class Tally: Sendable {
+    private let count = Atomic<Int>(0)
+    private let failure = Mutex<String?>(nil)
+
+    func next() -> Int { count.wrappingAdd(1, ordering: .relaxed).oldValue }
+    var total: Int { count.load(ordering: .relaxed) }
+    func fail(_ what: String) { failure.withLock { $0 = $0 ?? what } }
+    func check() throws {
+        if let failure = failure.withLock({ $0 }) { throw Unmeasured(description: failure) }
+    }
+}
+
+/// Keeps `width` calls in flight on the loop; calls a second.
+func rate(
+    _ loop: EventLoop, width: Int, seconds: Int, _ call: @escaping @Sendable (Int, Tally) async -> Void
+) async throws -> Double {
+    let time = SystemTime()
+    let tally = Tally()
+    let started = time.instant()
+    let end = started + .seconds(seconds)
+    await loop.perform {
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<width {
+                group.addTask { while time.instant() < end { await call(tally.next(), tally) } }
+            }
+        }
+    }
+    try tally.check()
+    return Double(tally.total) / (Double((time.instant() - started).wholeNanoseconds) / 1e9)
+}
+
+let connections = 4
+let streams = 16
+
+func main(_ words: [String]) async throws {
+    guard words.count == 6, let port = UInt16(words[2]), let rounds = Int(words[3]), let seconds = Int(words[4]),
+        let users = Int(words[5])
+    else { throw Unmeasured(description: "DIRECTORY PORT ROUNDS SECONDS USERS") }
+    let directory = words[1]
+    let time = SystemTime()
+    let log = Log(minimum: .error, time: time)
+    let group = try LoopGroup.start(count: 1, time: time)
+    let loop = group.loops[0]
+    let tls = try TLSClientContext(
+        roots: .pem(try read("\(directory)/ca.pem")), certificateChainPEM: try read("\(directory)/shop.pem"),
+        privateKeyPEM: Secret(try read("\(directory)/shop.key")))
+
+    let clients = await loop.perform { () async -> [LoopBound<HTTP2Client>] in
+        var clients: [LoopBound<HTTP2Client>] = []
+        for _ in 0..<connections {
+            let client = HTTP2Client(loop: loop, host: "127.0.0.1", port: port, tls: tls, log: log)
+            if (try? await client.connect()) != nil { clients.append(LoopBound(client, on: loop)) }
+        }
+        return clients
+    }
+    guard clients.count == connections else { throw Unmeasured(description: "no connection to the relay") }
+
+    @Sendable func get(_ number: Int, _ method: String, _ path: String, _ body: [UInt8], _ tally: Tally) async {
+        let client = clients[number % connections].value
+        var fields = Fields()
+        if !body.isEmpty { fields.add("content-type", "application/json") }
+        let request = ClientRequest(
+            method: method, path: path, authority: "127.0.0.1:\(port)", fields: fields, body: body)
+        switch await client.send(request, deadline: .seconds(10)) {
+        case .success(let response) where response.status < 300: break
+        case .success(let response): tally.fail("\(method) \(path): \(response.status)")
+        case .failure(let failure): tally.fail("\(method) \(path): \(failure)")
+        }
+    }
+
+    // The users, made through the relay itself.
+    let made = Tally()
+    await loop.perform {
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<64 {
+                group.addTask {
+                    while case let number = made.next(), number < users {
+                        await get(number, "POST", "/register", Array(#"{"username":"user-\#(number)"}"#.utf8), made)
+                    }
+                }
+            }
+        }
+    }
+    try made.check()
+
+    let store = try Store.open(.sqlite(path: "\(directory)/twoefay.db"), time: time, log: log)
+    let width = connections * streams
+    print("\(users) users, \(connections) connections × \(streams) streams, \(rounds) rounds of \(seconds) s, in turn")
+    guard let website = try await websiteID(store, loop) else { throw Unmeasured(description: "no website") }
+    var ours: [Double] = []
+    var reads: [Double] = []
+    for round in 1...rounds {
+        let answered = try await rate(loop, width: width, seconds: seconds) { number, tally in
+            await get(number, "GET", "/user/user-\(number % users)", [], tally)
+        }
+        let read = try await rate(loop, width: width, seconds: seconds) { number, tally in
+            do {
+                if try await store.user(named: "user-\(number % users)", of: website) == nil { tally.fail("a user is gone") }
+            } catch {
+                tally.fail("\(error)")
+            }
+        }
+        ours.append(answered)
+        reads.append(read)
+        print("round \(round): GET /user \(Int(answered))/s, point reads \(Int(read))/s, ratio \(rounded(answered / read))")
+    }
+    print(
+        "median: GET /user \(Int(median(ours)))/s, point reads \(Int(median(reads)))/s, "
+            + "ratio \(rounded(median(zip(ours, reads).map { $0 / $1 })))")
+    store.close()
+    group.stopAndJoin()
+}
+
+func rounded(_ value: Double) -> String {
+    let thousandths = Int((value * 1000).rounded())
+    let digits = String(thousandths % 1000)
+    return "\(thousandths / 1000).\(String(repeating: "0", count: 3 - digits.utf8.count))\(digits)"
+}
+
+/// The id of the one website there is.
+func websiteID(_ store: Store, _ loop: EventLoop) async throws -> WebsiteID? {
+    let script = Script("benchmark", reads: [Step(Statement("SELECT id FROM website"))])
+    let rows = await loop.perform { try? await store.run(script) }
+    guard let bytes = try rows?[0].first?.blob(0) else { return nil }
+    return WebsiteID(bytes)
+}
+
+let starter = try EventLoop(name: "main", time: SystemTime())
+let outcome = Mutex<String?>(nil)
+starter.post {
+    starter.spawn {
+        do { try await main(CommandLine.arguments) } catch { outcome.withLock { $0 = "\(error)" } }
+        starter.stop()
+    }
+}
+starter.run()
+if let failure = outcome.withLock({ $0 }) {
+    print("not measured: \(failure)")
+    exit(1)
+}
