@@ -22,7 +22,9 @@ public enum DaemonProgram {
             let settings = try Settings.load(invocation)
             let materials = try Materials.load(settings, at: SystemTime().now())
             if invocation.has("check") { return try check(settings, materials) }
-            throw Failure(.failed, "the relay is not assembled yet", next: "Use --check until it is.")
+            let log = Log(format: settings.log.format, minimum: settings.log.level)
+            try Daemon.run(settings, log: log)
+            return Report("", json: .object([:]))
         }
     }
 

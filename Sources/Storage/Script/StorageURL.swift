@@ -24,6 +24,14 @@ public enum StorageURL: Sendable, Equatable {
         public var authority: String?
     }
 
+    /// Only one relay can use it.
+    public var isEmbedded: Bool {
+        switch self {
+        case .memory, .sqlite: true
+        case .mariadb: false
+        }
+    }
+
     /// What is wrong with a text, for the person who wrote it. The text itself may hold a password and is not repeated.
     public struct Malformed: Error, Sendable, Equatable, CustomStringConvertible {
         public let description: String

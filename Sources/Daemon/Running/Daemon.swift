@@ -1,0 +1,224 @@
+import API
+import Bytes
+import Couriers
+import Crypto
+import Domain
+import EventLoop
+import HTTP2
+import Log
+import Relay
+import Storage
+import Synchronization
+import TLS
+import World
+
+/// The relay on its loops: a store, one HTTP/2 server a loop, and the rounds that keep the outbox moving.
+public final class Daemon: Sendable {
+    public let settings: Settings
+    public let port: UInt16
+    public let relay: Relay
+    private let store: Store
+    private let courier: APNsCourier?
+    private let group: LoopGroup
+    private let servers: [LoopBound<HTTP2Server>]
+    private let rounds: Rounds
+    private let log: Log
+
+    /// Starts. When this returns, it listens.
+    public static func start(_ settings: Settings, log: Log) async throws(Failure) -> Daemon {
+        let materials = try Materials.load(settings, at: SystemTime().now())
+        for warning in materials.warnings { log.warning("daemon.soon", [.reason: warning]) }
+        let parts = try Parts(settings, materials, log: log)
+        do {
+            return try await Daemon(settings, try materials.tls(), parts, log: log)
+        } catch {
+            parts.close()
+            throw error
+        }
+    }
+
+    private init(
+        _ settings: Settings, _ tls: TLSServerContext, _ parts: Parts, log: Log
+    ) async throws(Failure) {
+        self.settings = settings
+        self.log = log
+        store = parts.store
+        courier = parts.courier
+        group = parts.group
+        relay = parts.relay
+        let relay = parts.relay
+        // Known as alive before the first request: what a relay without a beat holds counts as left behind.
+        await parts.group.loops[0].perform { await relay.keep() }
+        (servers, port) = try await Self.listen(settings, tls, parts, log: log)
+        rounds = Rounds(relay: parts.relay, loop: parts.group.loops[0])
+        log.notice("daemon.started", [.address: "\(settings.listen.host):\(port)", .count: group.loops.count])
+    }
+
+    /// What must be closed again if the start fails.
+    private final class Parts: Sendable {
+        let store: Store
+        let courier: APNsCourier?
+        let group: LoopGroup
+        let relay: Relay
+        let api: API
+
+        init(_ settings: Settings, _ materials: Materials, log: Log) throws(Failure) {
+            let time = SystemTime()
+            let randomness = SystemRandomness()
+            let url = try settings.store()
+            do {
+                store = try Store.open(url, time: time, log: log)
+            } catch {
+                throw Failure(store: error)
+            }
+            do {
+                courier = try materials.push.map { try $0.courier(time: time, randomness: randomness, log: log) }
+                let count = settings.loops > 0 ? settings.loops : Machine.cores
+                group = try LoopGroup.start(count: count, time: time)
+                relay = Relay(
+                    settings: Relay.Settings(
+                        origin: settings.origin.settingsText, pin: materials.authority.spkiThumbprint, policy: settings.policy,
+                        isAlone: url.isEmbedded),
+                    store: store, push: courier, phones: materials.phones,
+                    masterKey: materials.masterKey.secret, sealer: try materials.masterKey.sealer(), time: time, randomness: randomness, log: log
+                ) { work in
+                    EventLoop.current?.spawn(work)
+                }
+            } catch {
+                store.close()
+                throw Failure(.failed, "\(error)", next: "Mend the settings, then try again.")
+            }
+            var dependencies = [Dependency("store") { [relay] in await relay.storeTrouble() }]
+            if let courier { dependencies.append(Dependency("push") { courier.trouble }) }
+            api = API(
+                settings: API.Settings(origin: settings.origin.settingsText), relay: relay,
+                dependencies: dependencies, time: time, randomness: randomness, log: log)
+        }
+
+        func close() {
+            courier?.close()
+            store.close()
+            group.stopAndJoin()
+        }
+    }
+
+    /// One listener for each loop, all on one port: the kernel spreads the connections.
+    private static func listen(
+        _ settings: Settings, _ tls: TLSServerContext, _ parts: Parts, log: Log
+    ) async throws(Failure) -> ([LoopBound<HTTP2Server>], port: UInt16) {
+        var servers: [LoopBound<HTTP2Server>] = []
+        var port = settings.listen.port
+        for loop in parts.group.loops {
+            guard let address = SocketAddress(host: settings.listen.host, port: port) else {
+                throw Failure(
+                    .failed, "listen: \(settings.listen.host) is not an address of this machine",
+                    next: "Give an IP address, such as 0.0.0.0 or [::] for all.")
+            }
+            let api = parts.api
+            let outcome = await loop.perform { () async -> Result<(LoopBound<HTTP2Server>, UInt16), Failure> in
+                do {
+                    let server = try HTTP2Server(loop: loop, address: address, tls: tls, handler: api, log: log)
+                    try server.start()
+                    return .success((LoopBound(server, on: loop), server.port))
+                } catch {
+                    return .failure(
+                        Failure(
+                            .unavailable, "cannot listen on \(settings.listen.settingsText): \(error)",
+                            next: "Choose another address or port ('listen' in the settings), or stop what has it."))
+                }
+            }
+            let (server, actual) = try outcome.get()
+            servers.append(server)
+            port = actual
+        }
+        return (servers, port)
+    }
+
+    /// Takes no new connection, lets what is begun end, then closes everything.
+    public func stop() async {
+        log.notice("daemon.stopping")
+        rounds.stop()
+        await withTaskGroup(of: Void.self) { drains in
+            for server in servers {
+                drains.addTask {
+                    await withCheckedContinuation { continuation in
+                        server.loop.post { server.value.drain { continuation.resume() } }
+                    }
+                }
+            }
+        }
+        courier?.close()
+        store.close()
+        group.stopAndJoin()
+        log.notice("daemon.stopped")
+    }
+
+    /// Reads certificates and revocation lists again, for the connections to come. If anything is wrong with any file,
+    /// everything stays as it was.
+    public func reload() {
+        do {
+            let tls = try Materials.load(settings, at: SystemTime().now()).tls()
+            for server in servers { server.loop.post { server.value.replace(tls: tls) } }
+            log.notice("daemon.reloaded")
+        } catch {
+            log.error("daemon.reload", [.error: error.message])
+        }
+    }
+
+    /// Until it is told to stop.
+    func runUntilStopped(_ signals: Signals) async {
+        while case .reload = await signals.next() { reload() }
+        await stop()
+    }
+
+    /// The whole life of the process, on the calling thread.
+    public static func run(_ settings: Settings, log: Log) throws(Failure) {
+        let main: EventLoop
+        let signals: Signals
+        do {
+            signals = try Signals()
+            main = try EventLoop(name: "main", time: SystemTime())
+        } catch {
+            throw Failure(.failed, "\(error)", next: "The machine is out of something: threads or descriptors.")
+        }
+        let failure = Mutex<Failure?>(nil)
+        main.post {
+            main.spawn {
+                do throws(Failure) {
+                    try await Daemon.start(settings, log: log).runUntilStopped(signals)
+                } catch {
+                    failure.withLock { $0 = error }
+                }
+                main.stop()
+            }
+        }
+        main.run()
+        if let failure = failure.withLock({ $0 }) { throw failure }
+    }
+}
+
+extension Materials {
+    func tls() throws(Failure) -> TLSServerContext {
+        do {
+            return try TLSServerContext(
+                certificateChainPEM: certificate, privateKeyPEM: key, websitesCA: websites,
+                phonesCA: try phones.certificatePEM(), crl: revoked)
+        } catch {
+            throw Failure(
+                .failed, "tls: \(error)", next: "These files are named under 'tls' in the settings; mend what is wrong.")
+        }
+    }
+}
+
+extension Materials.Push {
+    func courier(time: any TimeSource, randomness: any Randomness, log: Log) throws -> APNsCourier {
+        let proof: APNsCredential =
+            switch credential {
+            case .token(let key, let keyID, let teamID): .token(key: key, keyID: keyID, teamID: teamID)
+            case .certificate(let chain, let key): .certificate(chainPEM: chain, key: key)
+            }
+        return try APNsCourier(
+            endpoint: APNsEndpoint(host: endpoint.host, port: endpoint.port ?? 443), topic: topic, credential: proof,
+            extraTrust: authority, time: time, randomness: randomness, log: log)
+    }
+}

@@ -1,0 +1,27 @@
+import EventLoop
+import Relay
+import Synchronization
+
+/// What a relay does again and again without being asked: moves its beat, looks into the outbox, tidies up.
+final class Rounds: Sendable {
+    private let stopped = Mutex(false)
+
+    init(relay: Relay, loop: EventLoop) {
+        loop.post {
+            self.every(.seconds(2), on: loop) { await relay.keep() }
+            self.every(.seconds(1), on: loop) { await relay.attend() }
+            self.every(.seconds(60), on: loop) { await relay.tidy() }
+        }
+    }
+
+    func stop() { stopped.withLock { $0 = true } }
+
+    /// The next round begins when the last has ended, however long it took.
+    private func every(_ pause: Duration, on loop: EventLoop, _ round: @escaping @Sendable () async -> Void) {
+        loop.spawn {
+            await round()
+            guard !self.stopped.withLock({ $0 }) else { return }
+            _ = loop.schedule(after: pause) { self.every(pause, on: loop, round) }
+        }
+    }
+}
