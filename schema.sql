@@ -126,6 +126,7 @@ CREATE TABLE IF NOT EXISTS outbox (
 
 CREATE INDEX IF NOT EXISTS outbox_due ON outbox (due_at);
 CREATE INDEX IF NOT EXISTS outbox_challenge ON outbox (challenge_id);
+CREATE INDEX IF NOT EXISTS outbox_claim ON outbox (claim);
 
 -- The relays that run. Each moves its beat; one whose beat stands still is dead, and the others take its rows.
 CREATE TABLE IF NOT EXISTS relay (

@@ -102,10 +102,13 @@ private let supersede = Statement(
     WHERE user_id = ? AND decided_at IS NULL AND
     """ + asked)
 
+/// MariaDB looks at every row of a table for `IN (SELECT …)`, and at the right ones for a join; SQLite has no join here.
 private let dropErrands = Statement(
     """
-    DELETE FROM outbox WHERE challenge_id IN
-    (SELECT c.id FROM challenge c WHERE c.user_id = ? AND c.operation = ? AND c.reason = 'superseded')
+    DELETE /*M! o */ FROM outbox
+    /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE */
+    /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
+    c.user_id = ? AND c.operation = ? AND c.reason = 'superseded' /*S! ) */
     """)
 
 private let insertChallenge = Statement(

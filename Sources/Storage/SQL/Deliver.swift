@@ -4,14 +4,15 @@ import World
 
 extension Store: DeliverStore {
     public func claim(_ claim: Claim) async throws(StoreFailure) -> [ClaimedErrand] {
-        let due: [SQLValue] = [.moment(claim.now), .id(claim.relay)]
         let script = Script(
             "claim",
             writes: [
                 Step(
                     takeDue,
-                    values: [.id(claim.relay), .id(claim.id), .moment(claim.leasedUntil)] + due
-                        + [.integer(Int64(claim.limit))] + due)
+                    values: [
+                        .id(claim.relay), .id(claim.id), .moment(claim.leasedUntil), .moment(claim.now),
+                        .id(claim.relay), .integer(Int64(claim.limit)),
+                    ])
             ], reads: [Step(claimed, .id(claim.id))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
@@ -64,13 +65,11 @@ extension Store: DeliverStore {
     }
 }
 
-/// The inner SELECT is wrapped once more because MariaDB does not read a table that it changes.
 private let takeDue = Statement(
     """
     UPDATE outbox SET holder = ?, claim = ?, due_at = ?, attempts = attempts + 1
-    WHERE id IN (SELECT id FROM (
-        SELECT id FROM outbox WHERE due_at <= ? AND (holder IS NULL OR holder = ?) ORDER BY due_at LIMIT ?) AS due)
-    AND due_at <= ? AND (holder IS NULL OR holder = ?)
+    WHERE /*S! id IN (SELECT id FROM outbox WHERE */
+    due_at <= ? AND (holder IS NULL OR holder = ?) ORDER BY due_at LIMIT ? /*S! ) */
     """)
 
 private let claimed = Statement("SELECT id, kind, challenge_id FROM outbox WHERE claim = ?")

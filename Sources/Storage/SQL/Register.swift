@@ -164,12 +164,16 @@ private let markUser = Statement("UPDATE user SET operation = ? WHERE id = ? AND
 
 private let forgetErrands = Statement(
     """
-    DELETE FROM outbox WHERE challenge_id IN (SELECT id FROM challenge WHERE user_id = ?)
+    DELETE /*M! o */ FROM outbox
+    /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE c.user_id = ? */
+    /*S! WHERE challenge_id IN (SELECT id FROM challenge WHERE user_id = ?) */
     AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
     """)
 private let forgetSteps = Statement(
     """
-    DELETE FROM step WHERE challenge_id IN (SELECT id FROM challenge WHERE user_id = ?)
+    DELETE /*M! s */ FROM step
+    /*M! AS s JOIN challenge c ON c.id = s.challenge_id WHERE c.user_id = ? */
+    /*S! WHERE challenge_id IN (SELECT id FROM challenge WHERE user_id = ?) */
     AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
     """)
 private let forgetChallenges = Statement(
