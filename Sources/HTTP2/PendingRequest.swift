@@ -2,19 +2,20 @@ import EventLoop
 import HTTP
 
 /// A request of ours on its way.
-final class PendingRequest {
+final class PendingRequest: BodySource {
     let request: ClientRequest
     private var completion: ((Result<Response, RequestFailure>) -> Void)?
     var timer: TimerID?
     /// Nil while it waits for its turn.
     var stream: Int32?
-    var source: BodySource?
     var head: HeaderBlock?
     var body: [UInt8] = []
 
     init(_ request: ClientRequest, completion: @escaping (Result<Response, RequestFailure>) -> Void) {
         self.request = request
         self.completion = completion
+        super.init()
+        outgoing = request.body
     }
 
     var isCompleted: Bool { completion == nil }

@@ -7,33 +7,33 @@ import World
 
 /// One client's connection: what nghttp2 tells becomes requests, and answers go back.
 final class ServerConnection: LinkOwner, TurnEnd {
-    private let loop: EventLoop
-    private let limits: ServerLimits
+    let loop: EventLoop
+    let limits: ServerLimits
     private let handler: any Handler
-    private let log: Log
-    private let remote: String
-    private let link: Link
+    let log: Log
+    let remote: String
+    let link: Link
     private let scratch: SessionScratch
     /// Until the connection ends, which takes it out of the server again.
     private let server: HTTP2Server
 
-    private var session: Session?
+    var session: Session?
     private var certificate: ClientCertificate?
     private var scanner = FrameScanner(skipping: FrameScanner.preface)
     private var budget: AbuseBudget
-    private var clock: ConnectionClock
-    private var timer: (id: TimerID, due: Instant)?
-    private var streams: [Int32: ServerStream] = [:]
+    var clock: ConnectionClock
+    var timer: (id: TimerID, due: Instant)?
+    var streams = StreamTable<ServerStream>()
     /// Streams whose request has not come to its end.
-    private var incomplete: Set<Int32> = []
+    private var incomplete = 0
     private var pendingBodyBytes = 0
     private var inFlight = 0
     /// Answers that are not all with the peer yet.
-    private var unsent = 0
+    var unsent = 0
     private var flushAtTurnEnd = false
-    private var drainPing: UInt64?
-    private var isDraining = false
-    private var isTerminated = false
+    var drainPing: UInt64?
+    var isDraining = false
+    var isTerminated = false
 
     init(server: HTTP2Server, fd: Int32, tls: TLSSession?, remote: String) {
         self.server = server
@@ -125,10 +125,9 @@ final class ServerConnection: LinkOwner, TurnEnd {
         }
         if let timer { loop.cancel(timer.id) }
         timer = nil
-        let streams = streams
-        self.streams = [:]
-        incomplete = []
-        for stream in streams.values { stream.exchange?.cancel() }
+        let streams = streams.removeAll()
+        incomplete = 0
+        for stream in streams { stream.exchange?.cancel() }
         // nghttp2 goes before what its streams point to.
         session = nil
         withExtendedLifetime(streams) {}
@@ -141,7 +140,7 @@ final class ServerConnection: LinkOwner, TurnEnd {
         notePending()
     }
 
-    private func flushSoon() {
+    func flushSoon() {
         guard !flushAtTurnEnd else { return }
         flushAtTurnEnd = true
         loop.atTurnEnd(self)
@@ -181,9 +180,9 @@ final class ServerConnection: LinkOwner, TurnEnd {
         // Trailers: allowed, and of no use to us.
         guard streams[id] == nil else { return }
         let stream = ServerStream(id: id, head: block, began: now)
-        streams[id] = stream
-        incomplete.insert(id)
-        if incomplete.count == 1 { check(by: now + limits.request) }
+        streams.add(stream, id)
+        incomplete += 1
+        if incomplete == 1 { check(by: now + limits.request) }
         if block.isTooLarge {
             discard(stream)
             answer(stream, Response(status: 431))
@@ -214,8 +213,8 @@ final class ServerConnection: LinkOwner, TurnEnd {
     }
 
     private func ended(_ id: Int32) {
-        guard let session, let stream = streams[id] else { return }
-        incomplete.remove(id)
+        guard let session, let stream = streams[id], !stream.isWhole else { return }
+        incomplete -= 1
         stream.isWhole = true
         pendingBodyBytes -= stream.body.count
         guard !stream.isDiscarded else { return }
@@ -260,119 +259,25 @@ final class ServerConnection: LinkOwner, TurnEnd {
         guard let session, !stream.isAnswered else { return }
         stream.isAnswered = true
         unsent += 1
-        if !response.body.isEmpty { stream.source = BodySource(response.body) }
-        session.submitResponse(stream.id, response, date: server.date(), source: stream.source)
+        stream.outgoing = response.body
+        session.submitResponse(stream.id, response, date: server.date(), source: stream)
     }
 
     private func sentEnd(_ id: Int32) {
         guard let session, let stream = streams[id] else { return }
-        stream.isSent = true
+        stream.isSentToTheEnd = true
         unsent -= 1
         // The answer stands; what the client is still sending would be read for nothing.
         if !stream.isWhole { session.submitReset(id, NGHTTP2_NO_ERROR) }
     }
 
     private func closed(_ id: Int32) {
-        guard let stream = streams.removeValue(forKey: id) else { return }
-        if stream.isAnswered, !stream.isSent { unsent -= 1 }
-        if incomplete.remove(id) != nil { pendingBodyBytes -= stream.body.count }
+        guard let stream = streams.remove(id) else { return }
+        if stream.isAnswered, !stream.isSentToTheEnd { unsent -= 1 }
+        if !stream.isWhole {
+            incomplete -= 1
+            pendingBodyBytes -= stream.body.count
+        }
         stream.exchange?.cancel()
     }
-
-    // MARK: Time
-
-    private func notePending() {
-        let pending = link.isBlocked || unsent > 0
-        if clock.pending(sent: pending ? link.sent : nil, now: loop.time.instant()) {
-            check(by: loop.time.instant() + limits.write)
-        }
-    }
-
-    /// Makes sure that `check` runs by then.
-    private func check(by moment: Instant) {
-        guard link.isOpen, let timer, timer.due > moment else { return }
-        loop.cancel(timer.id)
-        schedule(moment)
-    }
-
-    private func schedule(_ moment: Instant) {
-        let id = loop.schedule(after: moment - loop.time.instant()) { [weak self] in
-            self?.timer = nil
-            self?.check()
-        }
-        timer = (id, moment)
-    }
-
-    private func check() {
-        guard link.isOpen else { return }
-        let now = loop.time.instant()
-        let oldest = incomplete.compactMap { streams[$0]?.began }.min()
-        switch clock.verdict(now, sent: link.sent, oldestRequest: oldest, isIdle: streams.isEmpty) {
-        case .fine(let next):
-            if let timer { loop.cancel(timer.id) }
-            schedule(next)
-        case .overdue(let what): end(what)
-        }
-    }
-
-    private func end(_ what: ConnectionClock.Overdue) {
-        log.debug("connection.overdue", [.remote: remote, .reason: "\(what)"])
-        switch what {
-        case .handshake: link.end(.finished)
-        case .write: link.reset()
-        case .settings: terminate(NGHTTP2_SETTINGS_TIMEOUT)
-        case .request: terminate(NGHTTP2_ENHANCE_YOUR_CALM)
-        case .idle: terminate(NGHTTP2_NO_ERROR)
-        }
-    }
-
-    // MARK: The end
-
-    /// The peer costs more than its requests are worth.
-    private func calm() {
-        guard !isTerminated else { return }
-        log.notice("connection.abuse", [.remote: remote])
-        terminate(NGHTTP2_ENHANCE_YOUR_CALM)
-    }
-
-    private func terminate(_ code: nghttp2_error_code) {
-        guard let session, !isTerminated else { return }
-        isTerminated = true
-        session.terminate(code)
-        flushSoon()
-        // A peer that does not take the GOAWAY is not waited for.
-        if let timer { loop.cancel(timer.id) }
-        let moment = loop.time.instant() + .seconds(2)
-        let id = loop.schedule(after: .seconds(2)) { [weak self] in
-            self?.timer = nil
-            self?.link.reset()
-        }
-        timer = (id, moment)
-    }
-
-    /// Says that nothing new is taken, gives the client a round trip in which to hear it, and lets its streams end.
-    func drain() {
-        guard !isDraining else { return }
-        isDraining = true
-        if session != nil { beginDrain() } else { link.end(.finished) }
-    }
-
-    private func beginDrain() {
-        guard let session else { return }
-        session.submitShutdownNotice()
-        let payload: UInt64 = 0x7477_6f65_6661_7921
-        drainPing = payload
-        session.submitPing(payload)
-        flushSoon()
-        loop.schedule(after: .seconds(5)) { [weak self] in self?.finalGoAway() }
-    }
-
-    private func finalGoAway() {
-        guard let session, drainPing != nil else { return }
-        drainPing = nil
-        session.submitGoAway(NGHTTP2_NO_ERROR)
-        flushSoon()
-    }
-
-    func abort() { link.end(.finished) }
 }

@@ -2,7 +2,7 @@ import HTTP
 import World
 
 /// One request and its answer.
-final class ServerStream {
+final class ServerStream: BodySource {
     let id: Int32
     let head: HeaderBlock
     let began: Instant
@@ -12,9 +12,7 @@ final class ServerStream {
     /// The rest of the request is not wanted: it has been answered already.
     var isDiscarded = false
     var isAnswered = false
-    var isSent = false
-    /// Kept here because nghttp2 only has a pointer to it.
-    var source: BodySource?
+    var isSentToTheEnd = false
     var exchange: Exchange?
 
     init(id: Int32, head: HeaderBlock, began: Instant) {

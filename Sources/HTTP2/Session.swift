@@ -27,7 +27,9 @@ final class HeaderBlock {
     var authority: String?
     var status: Int?
     var contentLength: Int?
-    var fields = Fields()
+    /// Apart until the block is whole: an array of our own can be told how much there will be.
+    var collected: [Fields.Field] = []
+    var fields: Fields { Fields(collected) }
     /// More than the limits allow; what came after that was not kept.
     var isTooLarge = false
     /// 1xx, which another block follows.
@@ -36,12 +38,12 @@ final class HeaderBlock {
     var count = 0
 }
 
-/// Where the bytes of a message's body are taken from while it is sent.
-final class BodySource {
-    let bytes: [UInt8]
-    var offset = 0
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
-    var isSent: Bool { offset == bytes.count }
+/// Where the bytes of a message's body are taken from while it is sent. nghttp2 only has a pointer to it: it must live
+/// until the stream has closed.
+class BodySource {
+    final var outgoing: [UInt8] = []
+    final var offset = 0
+    final var isSent: Bool { offset == outgoing.count }
 }
 
 /// What a call of nghttp2 leaves behind. The sessions of one owner share it, because each looks at what it was told before
@@ -127,43 +129,49 @@ final class Session {
         nghttp2_session_set_local_window_size(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, connectionWindow)
     }
 
-    /// `source` must live until the stream has closed.
-    func submitResponse(_ stream: Int32, _ response: Response, date: String, source: BodySource?) {
-        scratch.fields.clear()
-        scratch.fields.add(":status", status: response.status)
+    func submitResponse(_ stream: Int32, _ response: Response, date: String, source: BodySource) {
+        // Out of the shared place for as long as it is filled: every access to it there would be checked.
+        var fields = FieldList()
+        swap(&fields, &scratch.fields)
+        defer { swap(&fields, &scratch.fields) }
+        fields.clear()
+        fields.add(":status", status: response.status)
         var hasLength = false
         for field in response.fields.all {
             if field.name == "content-length" { hasLength = true }
-            scratch.fields.add(field.name, field.value)
+            fields.add(field.name, field.value)
         }
-        scratch.fields.add("date", date)
+        fields.add("date", date)
         if !hasLength, response.status >= 200, response.status != 204, response.status != 304 {
-            scratch.fields.add("content-length", String(response.body.count))
+            fields.add("content-length", String(response.body.count))
         }
-        scratch.fields.withEntries { entries, count in
+        fields.withEntries { entries, count in
             withProvider(source) { _ = nghttp2_submit_response(session, stream, entries, count, $0) }
         }
     }
 
     /// The new stream's number, or what nghttp2 says against it.
-    func submitRequest(_ request: ClientRequest, scheme: String, source: BodySource?) -> Int32 {
-        scratch.fields.clear()
-        scratch.fields.add(":method", request.method)
-        scratch.fields.add(":scheme", scheme)
-        scratch.fields.add(":authority", request.authority)
-        scratch.fields.add(":path", request.path)
+    func submitRequest(_ request: ClientRequest, scheme: String, source: BodySource) -> Int32 {
+        var fields = FieldList()
+        swap(&fields, &scratch.fields)
+        defer { swap(&fields, &scratch.fields) }
+        fields.clear()
+        fields.add(":method", request.method)
+        fields.add(":scheme", scheme)
+        fields.add(":authority", request.authority)
+        fields.add(":path", request.path)
         for field in request.fields.all {
-            scratch.fields.add(field.name, field.value, indexed: !request.neverIndexed.contains(field.name))
+            fields.add(field.name, field.value, indexed: !request.neverIndexed.contains(field.name))
         }
-        return scratch.fields.withEntries { entries, count in
+        return fields.withEntries { entries, count in
             withProvider(source) { nghttp2_submit_request(session, nil, entries, count, $0, nil) }
         }
     }
 
     private func withProvider<Value>(
-        _ source: BodySource?, _ body: (UnsafePointer<nghttp2_data_provider>?) -> Value
+        _ source: BodySource, _ body: (UnsafePointer<nghttp2_data_provider>?) -> Value
     ) -> Value {
-        guard let source else { return body(nil) }
+        guard !source.outgoing.isEmpty else { return body(nil) }
         var provider = nghttp2_data_provider()
         provider.source.ptr = Unmanaged.passUnretained(source).toOpaque()
         provider.read_callback = readBody

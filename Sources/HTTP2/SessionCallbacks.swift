@@ -3,9 +3,10 @@ import HTTP
 
 // Global functions: nghttp2 calls them on whichever loop the session lives on. None of them calls nghttp2.
 
-private func recover(_ pointer: UnsafeMutableRawPointer?) -> Session? {
-    guard let pointer else { return nil }
-    return Unmanaged<Session>.fromOpaque(pointer).takeUnretainedValue()
+/// The session that called nghttp2, which it outlives: no need to count that.
+private func with(_ pointer: UnsafeMutableRawPointer?, _ body: (Session) -> Int32) -> Int32 {
+    guard let pointer else { return failure }
+    return Unmanaged<Session>.fromOpaque(pointer)._withUnsafeGuaranteedRef(body)
 }
 
 private let failure = NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
@@ -13,9 +14,10 @@ private let failure = NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
 nonisolated func noteBeginHeaders(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ user: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let owner = recover(user) else { return failure }
-    owner.block = HeaderBlock()
-    return 0
+    with(user) { owner in
+        owner.block = HeaderBlock()
+        return 0
+    }
 }
 
 nonisolated func noteHeader(
@@ -23,72 +25,80 @@ nonisolated func noteHeader(
     _ nameLength: Int, _ value: UnsafePointer<UInt8>?, _ valueLength: Int, _ flags: UInt8,
     _ user: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let owner = recover(user), let name, let value else { return failure }
-    owner.block?.add(
-        UnsafeBufferPointer(start: name, count: nameLength), UnsafeBufferPointer(start: value, count: valueLength),
-        maxBytes: owner.headerBytes, maxCount: owner.headerCount)
-    return 0
+    with(user) { owner in
+        guard let name, let value else { return failure }
+        owner.block?.add(
+            UnsafeBufferPointer(start: name, count: nameLength), UnsafeBufferPointer(start: value, count: valueLength),
+            maxBytes: owner.headerBytes, maxCount: owner.headerCount)
+        return 0
+    }
 }
 
 nonisolated func noteFrame(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ user: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let owner = recover(user), let frame else { return failure }
-    let head = frame.pointee.hd
-    let isFlagged = head.flags & 1 != 0  // END_STREAM and ACK are the same bit.
-    switch UInt32(head.type) {
-    case NGHTTP2_HEADERS.rawValue:
-        guard let block = owner.block else { return failure }
-        owner.block = nil
-        owner.note(.headers(stream: head.stream_id, block))
-        if isFlagged { owner.note(.ended(stream: head.stream_id)) }
-    case NGHTTP2_DATA.rawValue:
-        if isFlagged { owner.note(.ended(stream: head.stream_id)) }
-    case NGHTTP2_SETTINGS.rawValue:
-        owner.note(isFlagged ? .settingsAcknowledged : .settings)
-    case NGHTTP2_PING.rawValue where isFlagged:
-        let payload = withUnsafeBytes(of: frame.pointee.ping.opaque_data) { $0.loadUnaligned(as: UInt64.self) }
-        owner.note(.pingAcknowledged(payload))
-    case NGHTTP2_GOAWAY.rawValue:
-        let goAway = frame.pointee.goaway
-        let debug = UnsafeBufferPointer(start: goAway.opaque_data, count: min(goAway.opaque_data_len, 512))
-        owner.note(.goAway(lastStream: goAway.last_stream_id, code: goAway.error_code, debug: Array(debug)))
-    default: break
+    with(user) { owner in
+        guard let frame else { return failure }
+        let head = frame.pointee.hd
+        let isFlagged = head.flags & 1 != 0  // END_STREAM and ACK are the same bit.
+        switch UInt32(head.type) {
+        case NGHTTP2_HEADERS.rawValue:
+            guard let block = owner.block else { return failure }
+            owner.block = nil
+            owner.note(.headers(stream: head.stream_id, block))
+            if isFlagged { owner.note(.ended(stream: head.stream_id)) }
+        case NGHTTP2_DATA.rawValue:
+            if isFlagged { owner.note(.ended(stream: head.stream_id)) }
+        case NGHTTP2_SETTINGS.rawValue:
+            owner.note(isFlagged ? .settingsAcknowledged : .settings)
+        case NGHTTP2_PING.rawValue where isFlagged:
+            let payload = withUnsafeBytes(of: frame.pointee.ping.opaque_data) { $0.loadUnaligned(as: UInt64.self) }
+            owner.note(.pingAcknowledged(payload))
+        case NGHTTP2_GOAWAY.rawValue:
+            let goAway = frame.pointee.goaway
+            let debug = UnsafeBufferPointer(start: goAway.opaque_data, count: min(goAway.opaque_data_len, 512))
+            owner.note(.goAway(lastStream: goAway.last_stream_id, code: goAway.error_code, debug: Array(debug)))
+        default: break
+        }
+        return 0
     }
-    return 0
 }
 
 nonisolated func noteData(
     _ session: OpaquePointer?, _ flags: UInt8, _ stream: Int32, _ bytes: UnsafePointer<UInt8>?, _ count: Int,
     _ user: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let owner = recover(user) else { return failure }
-    if count > 0 { owner.noteData(stream, UnsafeBufferPointer(start: bytes, count: count)) }
-    return 0
+    with(user) { owner in
+        if count > 0 { owner.noteData(stream, UnsafeBufferPointer(start: bytes, count: count)) }
+        return 0
+    }
 }
 
 nonisolated func noteClosed(
     _ session: OpaquePointer?, _ stream: Int32, _ code: UInt32, _ user: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let owner = recover(user) else { return failure }
-    owner.note(.closed(stream: stream, code: code))
-    return 0
+    with(user) { owner in
+        owner.note(.closed(stream: stream, code: code))
+        return 0
+    }
 }
 
 nonisolated func noteSent(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ user: UnsafeMutableRawPointer?
 ) -> Int32 {
-    guard let owner = recover(user), let frame else { return failure }
-    let head = frame.pointee.hd
-    switch UInt32(head.type) {
-    case NGHTTP2_DATA.rawValue:
-        owner.note(head.flags & 1 != 0 ? .sentEnd(stream: head.stream_id) : .sentData(stream: head.stream_id))
-    case NGHTTP2_HEADERS.rawValue where head.flags & 1 != 0:
-        owner.note(.sentEnd(stream: head.stream_id))
-    case NGHTTP2_RST_STREAM.rawValue: owner.note(.sentReset(stream: head.stream_id))
-    default: break
+    with(user) { owner in
+        guard let frame else { return failure }
+        let head = frame.pointee.hd
+        switch UInt32(head.type) {
+        case NGHTTP2_DATA.rawValue:
+            owner.note(head.flags & 1 != 0 ? .sentEnd(stream: head.stream_id) : .sentData(stream: head.stream_id))
+        case NGHTTP2_HEADERS.rawValue where head.flags & 1 != 0:
+            owner.note(.sentEnd(stream: head.stream_id))
+        case NGHTTP2_RST_STREAM.rawValue: owner.note(.sentReset(stream: head.stream_id))
+        default: break
+        }
+        return 0
     }
-    return 0
 }
 
 /// Not a callback that tells, but one that gives: the next bytes of a body.
@@ -99,8 +109,8 @@ nonisolated func readBody(
 ) -> Int {
     guard let pointer = source?.pointee.ptr, let buffer, let flags else { return Int(failure) }
     let body = Unmanaged<BodySource>.fromOpaque(pointer).takeUnretainedValue()
-    let count = min(room, body.bytes.count - body.offset)
-    body.bytes.withUnsafeBufferPointer { bytes in
+    let count = min(room, body.outgoing.count - body.offset)
+    body.outgoing.withUnsafeBufferPointer { bytes in
         if count > 0, let start = bytes.baseAddress { buffer.update(from: start + body.offset, count: count) }
     }
     body.offset += count
@@ -152,6 +162,7 @@ extension HeaderBlock {
         // RFC 9113 §6.5.2: 32 for each field. What is over the limit is not kept: one byte of HPACK can mean 4 KiB.
         size += name.count + value.count + 32
         count += 1
+        if count == 1 { collected.reserveCapacity(12) }
         guard size <= maxBytes, count <= maxCount else {
             isTooLarge = true
             return
@@ -160,7 +171,7 @@ extension HeaderBlock {
             let name = String(decoding: name, as: UTF8.self)
             let value = String(decoding: value, as: UTF8.self)
             if name == "content-length" { contentLength = Int(value) }
-            fields.add(name, value)
+            collected.append(Fields.Field(name, value))
             return
         }
         // nghttp2 lets only the known ones through, each once; their second letter and their length tell them apart.

@@ -1,0 +1,177 @@
+import CNghttp2
+import EventLoop
+import HTTP
+import Log
+import TLS
+import World
+
+/// What comes from the connection, and what follows from it.
+extension HTTP2Client: TurnEnd {
+    public func turnEnded() {
+        flushAtTurnEnd = false
+        link?.flush()
+    }
+}
+
+extension HTTP2Client: LinkOwner {
+    func linkIsUp() {
+        let session = Session(
+            role: .client, headerBytes: options.responseHeaderBytes, headerCount: options.responseHeaderCount,
+            scratch: buffers.session)
+        self.session = session
+        session.submitSettings(
+            [
+                (NGHTTP2_SETTINGS_ENABLE_PUSH, 0),
+                (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, UInt32(options.responseHeaderBytes)),
+            ], connectionWindow: 1_048_576)
+        link?.flush()
+    }
+
+    func linkReceived(_ bytes: UnsafeRawBufferPointer) {
+        guard let session else { return }
+        var cost = 0
+        scanner.scan(bytes) { cost += $0.cost }
+        if cost > 0, !budget.charge(cost, now: loop.time.instant()) {
+            log.warning("client.abuse", [.host: host])
+            link?.end(.failed(TLSFailure("the server sends frames without end")))
+            return
+        }
+        guard session.receive(bytes) else {
+            link?.end(.failed(TLSFailure("the server does not speak HTTP/2")))
+            return
+        }
+        handleEvents()
+    }
+
+    func linkWants(_ output: inout [UInt8], enough: Int) {
+        guard let session else { return }
+        guard session.send(into: &output, enough: enough) else {
+            output.removeAll()
+            link?.end(.failed(TLSFailure("HTTP/2 failed")))
+            return
+        }
+        handleEvents()
+    }
+
+    func linkIsDrained() -> Bool {
+        if state == .goingAway, streams.isEmpty { return true }
+        return session?.isFinished ?? false
+    }
+
+    func linkIsBlocked() {}
+
+    func linkEnded(_ end: LinkEnd) {
+        let reason: String
+        switch end {
+        case .finished: reason = goAwayReason ?? "closed"
+        case .closed: reason = goAwayReason ?? "closed by the server"
+        case .failed(let failure): reason = failure.description
+        }
+        var failure = ConnectionFailure.closed(reason)
+        // With TLS 1.3 the server looks at our certificate when for us the handshake is over: its alert is read.
+        if case .failed(let cause) = end, session == nil || cause.what == "read" { failure = .tls(reason) }
+        let opening = opening
+        self.opening = nil
+        if state == .connecting {
+            // Another address may be tried.
+            session = nil
+            link = nil
+        } else {
+            tearDown(reason)
+        }
+        opening?(failure)
+    }
+
+    private func handleEvents() {
+        let scratch = buffers.session
+        var index = 0
+        while index < scratch.events.count, session != nil {
+            handle(scratch.events[index], scratch)
+            index += 1
+        }
+        scratch.clear()
+        // An answer makes room for who waits.
+        if waiting > 0 { submitWaiting() }
+    }
+
+    private func handle(_ event: SessionEvent, _ scratch: SessionScratch) {
+        switch event {
+        case .headers(let id, let block): headers(id, block)
+        case .data(let id, let range): data(id, scratch.inbound[range])
+        case .ended(let id): ended(id)
+        case .closed(let id, let code): closed(id, code)
+        case .settings:
+            hasSettings = true
+            opened()
+        case .goAway(_, let code, let debug): wentAway(code, debug)
+        case .pingAcknowledged(let payload): pings.removeValue(forKey: payload)?(.zero)
+        case .sentData: budget.earn()
+        case .settingsAcknowledged, .sentEnd, .sentReset: break
+        }
+    }
+
+    private func opened() {
+        guard let opening else { return }
+        self.opening = nil
+        if state == .connecting { state = .open }
+        opening(nil)
+    }
+
+    private func wentAway(_ code: UInt32, _ debug: [UInt8]) {
+        let text = String(decoding: debug, as: UTF8.self)
+        goAwayReason = "GOAWAY \(code)" + (text.isEmpty ? "" : ": \(text)")
+        guard opening == nil else {
+            // Before SETTINGS: this connection will not carry anything.
+            link?.end(.finished)
+            return
+        }
+        // nghttp2 closes the streams above the last one as refused; those events come next.
+        retire()
+    }
+
+    private func headers(_ id: Int32, _ block: HeaderBlock) {
+        guard let pending = streams[id], !block.isInterim else { return }
+        guard !block.isTooLarge else {
+            abandon(pending, "the answer's header is too large")
+            return
+        }
+        // A second block is trailers, which carry nothing for us.
+        if pending.head == nil { pending.head = block }
+    }
+
+    private func data(_ id: Int32, _ bytes: ArraySlice<UInt8>) {
+        guard let pending = streams[id], !pending.isCompleted else { return }
+        guard pending.body.count + bytes.count <= options.responseBytes else {
+            abandon(pending, "the answer is too large")
+            return
+        }
+        pending.body.append(contentsOf: bytes)
+    }
+
+    private func abandon(_ pending: PendingRequest, _ reason: String) {
+        if let stream = pending.stream { session?.submitReset(stream, NGHTTP2_CANCEL) }
+        pending.complete(.failure(.ambiguous(reason)), on: loop)
+        flushSoon()
+    }
+
+    private func ended(_ id: Int32) {
+        guard let pending = streams[id], !pending.isCompleted, let head = pending.head, let status = head.status else {
+            return
+        }
+        budget.earn()
+        let response = Response(status: status, fields: head.fields, body: pending.body)
+        // Answered before it has read us to the end: what is left need not be sent.
+        if !pending.isSent { session?.submitReset(id, NGHTTP2_CANCEL) }
+        pending.complete(.success(response), on: loop)
+    }
+
+    private func closed(_ id: Int32, _ code: UInt32) {
+        guard let pending = streams.removeValue(forKey: id) else { return }
+        if code == NGHTTP2_REFUSED_STREAM.rawValue {
+            pending.complete(.failure(.notSent(goAwayReason ?? "refused")), on: loop)
+        } else {
+            pending.complete(.failure(.ambiguous("the stream ended with code \(code)")), on: loop)
+        }
+        if state == .goingAway, streams.isEmpty { flushSoon() }
+    }
+}
