@@ -7,7 +7,7 @@ enum Tool {
         let run: @Sendable (Invocation) throws(Failure) -> Report
     }
 
-    static let verbs: [Verb] = [initialise, addWebsite, listWebsites, migrate, status]
+    static let verbs: [Verb] = [demo, initialise, addWebsite, listWebsites, migrate, status]
 
     static func run(_ arguments: [String]) -> Int32 {
         let reader = CommandLineReader(

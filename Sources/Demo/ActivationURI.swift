@@ -1,0 +1,82 @@
+import Bytes
+import Daemon
+
+/// What a phone reads out of the QR code that binds it: where the relay is, how to recognise it, and the code.
+public struct ActivationURI: Sendable {
+    public let relay: WebAddress
+    public let website: String
+    /// The user.
+    public let token: String
+    public let code: String
+    /// SHA-256 of the key of the relay's authority: who shows another is not the relay.
+    public let pin: [UInt8]
+    /// A secret that the relay never sees, where the website drew the code itself.
+    public let websiteKey: Secret?
+
+    public struct Malformed: Error, Sendable, Equatable, CustomStringConvertible {
+        public let description: String
+
+        init(_ description: String) { self.description = description }
+    }
+
+    static let start = "twoefay://enrol?"
+
+    /// Parameters that are not known are passed over: a later relay may have more to say.
+    public init(_ text: String) throws(Malformed) {
+        guard text.hasPrefix(Self.start) else { throw Malformed("it does not begin with \(Self.start)") }
+        let parameters = try Self.parameters(text.dropFirst(Self.start.count))
+        func value(_ name: String) throws(Malformed) -> String {
+            guard let value = parameters[name], !value.isEmpty else { throw Malformed("\(name) is missing") }
+            return value
+        }
+        do throws(SettingsFault) {
+            relay = try WebAddress(settingsText: parameters["relay"] ?? "")
+        } catch {
+            throw Malformed("relay \(error.message)")
+        }
+        website = try value("website")
+        token = try value("token")
+        code = try value("code")
+        guard let pin = Base64URL.decode(try value("pin")), pin.count == 32 else {
+            throw Malformed("pin is not a SHA-256 in base64url")
+        }
+        self.pin = pin
+        guard let text = parameters["k"] else {
+            websiteKey = nil
+            return
+        }
+        guard let key = Base64URL.decode(text), key.count == 32 else {
+            throw Malformed("k is not 256 bits in base64url")
+        }
+        websiteKey = Secret(key)
+    }
+
+    private static func parameters(_ query: Substring) throws(Malformed) -> [String: String] {
+        var found: [String: String] = [:]
+        for pair in query.split(separator: "&", omittingEmptySubsequences: false) {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, let name = decoded(parts[0]), let value = decoded(parts[1]) else {
+                throw Malformed("\(pair) is no parameter")
+            }
+            // Whichever of two was believed, somebody else could believe the other.
+            guard found.updateValue(value, forKey: name) == nil else { throw Malformed("\(name) stands twice") }
+        }
+        return found
+    }
+
+    private static func decoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = String(decoding: rest.prefix(2), as: UTF8.self).lowercased()
+            guard let value = Hex.decode(digits), value.count == 1 else { return nil }
+            bytes += value
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}

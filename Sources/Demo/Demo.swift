@@ -1,0 +1,170 @@
+import Daemon
+import EventLoop
+import JSON
+import Synchronization
+import World
+
+/// The whole product on one machine, for somebody who sees it for the first time: a throw-away installation, the real
+/// daemon, a push service, a website and two phones, and three logins between them.
+public enum Demo {
+    public struct Wish: Sendable {
+        public var storage: StorageText
+        /// What was written stays, to be looked at.
+        public var keeps: Bool
+        /// Tell it as it happens, on standard output.
+        public var tells: Bool
+
+        public init(storage: StorageText = StorageText(path: "twoefay.db"), keeps: Bool = false, tells: Bool = true) {
+            self.storage = storage
+            self.keeps = keeps
+            self.tells = tells
+        }
+    }
+
+    static let interrupted = Failure(
+        .failed, "the demo was told to end before it was over", next: "'twoefay demo' plays it again from the start.")
+
+    /// Takes about a minute, and the calling thread. Told to end (SIGINT, SIGTERM, SIGHUP) it still cleans up.
+    public static func run(
+        _ wish: Wish, randomness: any Randomness = SystemRandomness()
+    ) throws(Failure) -> Report {
+        let loop: EventLoop
+        let signals: Signals
+        do {
+            signals = try Signals()
+            loop = try EventLoop(name: "demo", time: SystemTime())
+        } catch {
+            throw Failure(.failed, "\(error)", next: "The machine is out of something: threads or descriptors.")
+        }
+        let result = Mutex(Result<Report, Failure>.failure(interrupted))
+        loop.post {
+            loop.spawn {
+                let report = await perform(wish, on: loop, signals, randomness)
+                result.withLock { $0 = report }
+                loop.stop()
+            }
+        }
+        loop.run()
+        return try result.withLock { $0 }.get()
+    }
+
+    private static func perform(
+        _ wish: Wish, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
+    ) async -> Result<Report, Failure> {
+        let story = Story(loop: loop, isShown: wish.tells)
+        let stage = Stage(
+            loop: loop, story: story, storage: wish.storage, keeps: wish.keeps, randomness: randomness)
+        let curtain = Curtain()
+        let (sharedStage, sharedCurtain) = (LoopBound(stage, on: loop), LoopBound(curtain, on: loop))
+        loop.spawn {
+            _ = await signals.next()
+            sharedCurtain.value.fall(.failure(interrupted))
+        }
+        loop.spawn {
+            let played = await play(on: sharedStage.value) {
+                sharedCurtain.value.fall(.failure(gone(sharedStage.value.relay)))
+            }
+            sharedCurtain.value.fall(played)
+        }
+        let played = await curtain.hasFallen()
+        await stage.strike()
+        return report(played, stage, story, keeps: wish.keeps)
+    }
+
+    private static func play(
+        on stage: Stage, relayIsGone: @escaping () -> Void
+    ) async -> Result<[Play.Ended], Failure> {
+        let story = stage.story
+        story.chapter("Twoefay, played on this machine")
+        story.say(
+            "All of this was made for this run and is thrown away at its end: so no token, code or address is hidden "
+                + "here. Nothing leaves this machine. Long texts are cut with \"…\".")
+        do throws(Failure) {
+            let website = try await stage.set(relayIsGone: relayIsGone)
+            guard let pushService = stage.pushService else { throw interrupted }
+            let play = Play(stage: stage, story: story, website: website, pushService: pushService)
+            do throws(CallFailure) {
+                return .success(try await play.run())
+            } catch {
+                let words = stage.relay?.tail.joined(separator: "\n") ?? ""
+                throw Failure(
+                    .failed, "the play broke off: \(error.description)\n\(words)",
+                    next: "Above are the last words of the relay's log. Try again; --keep keeps all of it.")
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private static func gone(_ relay: RelayProcess?) -> Failure {
+        Failure(
+            .failed, "the relay ended by itself:\n" + (relay?.tail.joined(separator: "\n") ?? ""),
+            next: "Above are the last words of its log. Try again; --keep keeps all of it.")
+    }
+
+    private static func report(
+        _ played: Result<[Play.Ended], Failure>, _ stage: Stage, _ story: Story, keeps: Bool
+    ) -> Result<Report, Failure> {
+        let kept = keeps ? stage.directory?.path : nil
+        if case .success(let logins) = played {
+            story.chapter("What came of it")
+            for login in logins {
+                let reason = login.outcome.reason.map { " (\($0))" } ?? ""
+                let name = login.name + String(repeating: " ", count: max(0, 10 - login.name.count))
+                story.verdict(
+                    "\(name)\(login.person)'s login: \(login.outcome.login)\(reason), told after "
+                        + "\(login.took.inSeconds)" + (login.isRight ? "" : ", and not as it should be"),
+                    isRight: login.isRight)
+            }
+        }
+        if let kept {
+            story.done("The relay has ended. What was written is kept: remove \(kept) when you have seen enough.")
+        } else {
+            story.done("The relay has ended, and all that was written is removed.")
+        }
+        return played.map { logins in
+            let isRight = logins.allSatisfy(\.isRight)
+            return Report(
+                "",
+                json: .object([
+                    "ended_as_they_should": .bool(isRight), "logins": .array(logins.map(\.json)),
+                    "seconds": .number(Double(story.elapsed.wholeMilliseconds) / 1000),
+                    "relay": .object([
+                        "origin": .string(stage.origin.settingsText),
+                        "pid": stage.relay.map { .integer(Int64($0.pid)) } ?? .null,
+                    ]),
+                    "directory": stage.directory.map { .string($0.path) } ?? .null, "kept": .bool(keeps),
+                    "steps": .array(story.steps),
+                ]), code: isRight ? .ok : .failed)
+        }
+    }
+}
+
+extension Play.Ended {
+    fileprivate var json: JSONValue {
+        .object([
+            "login": .string(name), "user": .string(person), "challenge": .string(challenge),
+            "result": .string(outcome.login), "reason": outcome.reason.map { .string($0) } ?? .null,
+            "as_it_should": .bool(isRight), "seconds": .number(Double(took.wholeMilliseconds) / 1000),
+        ])
+    }
+}
+
+/// Falls once, for whatever reason comes first. Lives on its loop.
+private final class Curtain {
+    typealias Played = Result<[Play.Ended], Failure>
+
+    private var played: Played?
+    private var waiting: CheckedContinuation<Played, Never>?
+
+    func fall(_ played: Played) {
+        guard self.played == nil else { return }
+        self.played = played
+        waiting?.resume(returning: played)
+    }
+
+    func hasFallen() async -> Played {
+        if let played { return played }
+        return await withCheckedContinuation { waiting = $0 }
+    }
+}

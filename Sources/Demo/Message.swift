@@ -1,0 +1,51 @@
+import HTTP
+import JSON
+
+/// Told of every message that its owner sends or gets.
+public typealias Witness = @Sendable (Message) -> Void
+
+/// Who says what to whom.
+public struct Message: Sendable {
+    public enum Party: String, Sendable, CaseIterable {
+        case website, relay, phone
+        case pushService = "push service"
+    }
+
+    public let from: Party
+    public let to: Party
+    /// The request line, or the status.
+    public let head: String
+    /// The fields that matter to who looks on.
+    public let fields: [String]
+    public let body: JSONObject
+
+    init(_ from: Party, _ to: Party, _ head: String, fields: [String] = [], body: JSONObject) {
+        self.from = from
+        self.to = to
+        self.head = head
+        self.fields = fields
+        self.body = body
+    }
+
+    init(_ from: Party, _ to: Party, _ call: RelayLine.Call) {
+        self.init(
+            from, to, "\(call.method) \(call.path)", fields: call.fields.map { "\($0.name): \($0.value)" },
+            body: call.body)
+    }
+
+    init(_ from: Party, _ to: Party, _ answer: Answer) {
+        self.init(from, to, String(answer.status), body: answer.body)
+    }
+}
+
+extension JSONValue {
+    /// Long texts cut: what is to be seen is the shape.
+    var shortened: JSONValue {
+        switch self {
+        case .string(let text) where text.count > 36: .string(text.prefix(24) + "…")
+        case .array(let values): .array(values.map(\.shortened))
+        case .object(let object): .object(JSONObject(object.members.map { ($0.name, $0.value.shortened) }))
+        default: self
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import CLinux
+import Daemon
+import Glibc
+
+/// A free port of 127.0.0.1 that stays free for who is to listen there: bound here, but without listening, under the
+/// option that the relay's own listeners use. Nobody else is given it meanwhile, and no connection comes here.
+final class ReservedPort {
+    let number: UInt16
+    private let socket: Int32
+
+    init() throws(Failure) {
+        let fd = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var on: Int32 = 1
+        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, socklen_t(MemoryLayout<Int32>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let bound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(fd, address, length) == 0 && getsockname(fd, address, &length) == 0
+            }
+        }
+        guard fd >= 0, bound else {
+            let reason = String(cString: strerror(errno))
+            close(fd)
+            throw Failure(
+                .unavailable, "no port of 127.0.0.1 can be had: \(reason)", next: "Is there a loopback interface?")
+        }
+        number = UInt16(bigEndian: address.sin_port)
+        socket = fd
+    }
+
+    deinit { close(socket) }
+}

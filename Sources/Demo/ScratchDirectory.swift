@@ -1,0 +1,44 @@
+import Daemon
+import Glibc
+
+/// A directory of the run's own, for its owner alone.
+struct ScratchDirectory {
+    let path: String
+
+    init() throws(Failure) {
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? ""
+        var template = Array("\(parent.isEmpty ? "/tmp" : parent)/twoefay-demo-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else {
+            throw Failure(
+                .failed, "no temporary directory can be made: \(String(cString: strerror(errno)))",
+                next: "TMPDIR names the place for it; /tmp is taken where it is not set.")
+        }
+        path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
+
+    func remove() { Self.remove(path) }
+
+    private static func remove(_ path: String) {
+        for name in names(in: path) {
+            let entry = "\(path)/\(name)"
+            // A link is removed, never followed.
+            if unlink(entry) != 0 { remove(entry) }
+        }
+        rmdir(path)
+    }
+
+    private static func names(in path: String) -> [String] {
+        guard let directory = opendir(path) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+                tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names
+    }
+}

@@ -1,0 +1,55 @@
+import Bytes
+import Daemon
+import Testing
+
+@testable import Demo
+
+struct ActivationURITests {
+    private let pin = Base64URL.encode([UInt8](0..<32))
+    private var right: String {
+        "twoefay://enrol?relay=https%3A%2F%2Flogin.example.com%3A8080&website=shop&token=ab12&code=f91r8F9C&pin=\(pin)"
+    }
+
+    @Test func readsWhatTheRelayWrites() throws {
+        let activation = try ActivationURI(right)
+        #expect(activation.relay.settingsText == "https://login.example.com:8080")
+        #expect(activation.website == "shop")
+        #expect(activation.token == "ab12")
+        #expect(activation.code == "f91r8F9C")
+        #expect(activation.pin == [UInt8](0..<32))
+        #expect(activation.websiteKey == nil)
+    }
+
+    @Test func takesTheWebsitesOwnKeyAndPassesOverWhatItDoesNotKnow() throws {
+        let key = Base64URL.encode([UInt8](repeating: 7, count: 32))
+        let activation = try ActivationURI("\(right)&k=\(key)&later=%C3%A4")
+        #expect(activation.websiteKey?.reveal() == [UInt8](repeating: 7, count: 32))
+    }
+
+    /// What of the right one is replaced, by what, and what is said.
+    @Test(arguments: [
+        ("twoefay://enrol?", "https://enrol?", "does not begin with"),
+        ("twoefay://enrol?", "twoefay://enrol/?", "does not begin with"),
+        ("relay=https%3A%2F%2F", "relay=http%3A%2F%2F", "relay must be https"),
+        ("%3A8080", "%3A8080%2Fpath", "relay must be https"),
+        ("%3A8080", "%3A8080%", "is no parameter"),
+        ("%3A8080", "%3G8080", "is no parameter"),
+        ("website=shop", "website=%FF", "is no parameter"),
+        ("website=shop", "website=", "website is missing"),
+        ("&token=ab12", "", "token is missing"),
+        ("&token=ab12", "&token", "is no parameter"),
+        ("&code=f91r8F9C", "", "code is missing"),
+        ("&pin=", "&pin=A", "pin is not"),
+        ("&pin=", "&nip=", "pin is missing"),
+        ("&token=ab12", "&token=ab12&token=ab13", "token stands twice"),
+        ("&token=ab12", "&token=ab12&k=AAAA", "k is not"),
+    ])
+    func refusesWhatCouldBeTakenInTwoWays(part: String, replacement: String, message: String) throws {
+        let parts = right.split(separator: part, maxSplits: 1, omittingEmptySubsequences: false)
+        try #require(parts.count == 2)
+        let problem = #expect(throws: ActivationURI.Malformed.self) {
+            try ActivationURI(String(parts[0]) + replacement + parts[1])
+        }
+        #expect(problem?.description.contains(message) == true, "\(problem?.description ?? "accepted")")
+    }
+}
