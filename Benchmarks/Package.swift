@@ -7,7 +7,7 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "health",
-            dependencies: [.product(name: "parts", package: "twoefay")],
+            dependencies: [.product(name: "Serving", package: "twoefay")],
             swiftSettings: [
                 .swiftLanguageMode(.v6),
                 .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
