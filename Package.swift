@@ -32,10 +32,10 @@ let package = Package(
     products: [
         .executable(name: "twoefayd", targets: ["twoefayd"]),
         .executable(name: "twoefay", targets: ["twoefay"]),
-        .library(name: "Serving", targets: ["Bytes", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "World"]),
-        .library(name: "parts", targets: ["EventLoop", "Log", "Relay", "Storage", "World"]),
-        // For the benchmarks, which are a package of their own.
         // What the packages under Benchmarks/ measure.
+        .library(
+            name: "parts",
+            targets: ["Bytes", "Domain", "EventLoop", "HTTP", "HTTP2", "Log", "Relay", "Storage", "TLS", "World"]),
     ],
     targets: [
         // C libraries, each touched by the one module that names it below.

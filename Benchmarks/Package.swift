@@ -7,7 +7,7 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "health",
-            dependencies: [.product(name: "Serving", package: "twoefay")],
+            dependencies: [.product(name: "parts", package: "twoefay")],
             swiftSettings: [
                 .swiftLanguageMode(.v6),
                 .enableUpcomingFeature("NonisolatedNonsendingByDefault"),

@@ -77,10 +77,12 @@ public final class Daemon: Sendable {
                 group = try LoopGroup.start(count: count, time: time)
                 relay = Relay(
                     settings: Relay.Settings(
-                        origin: settings.origin.settingsText, pin: materials.authority.spkiThumbprint, policy: settings.policy,
+                        origin: settings.origin.settingsText, pin: materials.authority.spkiThumbprint,
+                        policy: settings.policy,
                         isAlone: url.isEmbedded),
                     store: store, push: courier, phones: materials.phones,
-                    masterKey: materials.masterKey.secret, sealer: try materials.masterKey.sealer(), time: time, randomness: randomness, log: log
+                    masterKey: materials.masterKey.secret, sealer: try materials.masterKey.sealer(), time: time,
+                    randomness: randomness, log: log
                 ) { work in
                     EventLoop.current?.spawn(work)
                 }
@@ -205,7 +207,8 @@ extension Materials {
                 phonesCA: try phones.certificatePEM(), crl: revoked)
         } catch {
             throw Failure(
-                .failed, "tls: \(error)", next: "These files are named under 'tls' in the settings; mend what is wrong.")
+                .failed, "tls: \(error)", next: "These files are named under 'tls' in the settings; mend what is wrong."
+            )
         }
     }
 }

@@ -1,4 +1,5 @@
 import Bytes
+import Domain
 import EventLoop
 import Glibc
 import HTTP
@@ -124,14 +125,18 @@ func main(_ words: [String]) async throws {
         }
         let read = try await rate(loop, width: width, seconds: seconds) { number, tally in
             do {
-                if try await store.user(named: "user-\(number % users)", of: website) == nil { tally.fail("a user is gone") }
+                if try await store.user(named: "user-\(number % users)", of: website) == nil {
+                    tally.fail("a user is gone")
+                }
             } catch {
                 tally.fail("\(error)")
             }
         }
         ours.append(answered)
         reads.append(read)
-        print("round \(round): GET /user \(Int(answered))/s, point reads \(Int(read))/s, ratio \(rounded(answered / read))")
+        print(
+            "round \(round): GET /user \(Int(answered))/s, point reads \(Int(read))/s, ratio \(rounded(answered / read))"
+        )
     }
     print(
         "median: GET /user \(Int(median(ours)))/s, point reads \(Int(median(reads)))/s, "
