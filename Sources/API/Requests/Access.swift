@@ -35,7 +35,10 @@ final class Access: Sendable {
 
     func identified(_ caller: Caller) { state.withLock { $0.caller = caller } }
 
-    func held() { state.withLock { $0.isHeld = true } }
+    func held() {
+        state.withLock { $0.isHeld = true }
+        log.debug("request.held", [.request: id, .route: route])
+    }
 
     func ended(_ status: Int) {
         let last = state.withLock { state in
