@@ -14,6 +14,16 @@ public enum Socket {
         return fd
     }
 
+    /// Fails if somebody listens there. Listeners that share a port do not notice each other, not even those of another
+    /// process: it would quietly get a part of our connections, or we of its.
+    public static func requireFree(_ address: SocketAddress) throws(SystemFailure) {
+        let fd = try open(address.family)
+        set(fd, SOL_SOCKET, SO_REUSEADDR, 1)
+        let bound = address.withPointer { Glibc.bind(fd, $0, $1) }
+        guard bound == 0 else { throw failure("bind", fd) }
+        close(fd)
+    }
+
     /// Begins to connect. The socket is writable once it has, or has not: ask `connectionError`.
     public static func connect(_ address: SocketAddress) throws(SystemFailure) -> Int32 {
         let fd = try open(address.family)

@@ -117,8 +117,10 @@ public final class Daemon: Sendable {
                     next: "Give an IP address, such as 0.0.0.0 or [::] for all.")
             }
             let api = parts.api
+            let isFirst = servers.isEmpty
             let outcome = await loop.perform { () async -> Result<(LoopBound<HTTP2Server>, UInt16), Failure> in
                 do {
+                    if isFirst { try Socket.requireFree(address) }
                     let server = try HTTP2Server(loop: loop, address: address, tls: tls, handler: api, log: log)
                     try server.start()
                     return .success((LoopBound(server, on: loop), server.port))
