@@ -9,6 +9,7 @@ public final class Child: Sendable {
 
     public struct Problem: Error, CustomStringConvertible {
         public let description: String
+        public init(description: String) { self.description = description }
     }
 
     /// How a program ended.
@@ -113,13 +114,14 @@ public final class Child: Sendable {
         }
     }
 
-    /// Waits for a line that holds `part`.
-    public func line(_ stream: Stream, with part: String) async throws -> String {
+    /// Waits for a line that holds `part`: the first, or the one of that number.
+    public func line(_ stream: Stream, with part: String, number: Int = 1) async throws -> String {
         let found = await value { state -> Result<String, Problem>? in
             let text = String(decoding: stream == .output ? state.output : state.errors, as: UTF8.self)
-            if let line = text.split(separator: "\n").first(where: { $0.contains(part) }), text.contains("\(line)\n") {
-                return .success(String(line))
-            }
+            // What stands behind the last line break is no line yet.
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            let found = lines.lazy.filter { $0.contains(part) }.dropFirst(number - 1)
+            if let line = found.first { return .success(String(line)) }
             guard let status = state.status else { return nil }
             let all = String(decoding: state.output + state.errors, as: UTF8.self)
             return .failure(Problem(description: "\(self.name) ended with \(status), and never said \(part): \(all)"))

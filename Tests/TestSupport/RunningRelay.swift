@@ -1,5 +1,7 @@
 import CLinux
 import Glibc
+import Log
+import Storage
 import Synchronization
 import World
 
@@ -14,8 +16,10 @@ public final class RunningRelay: Sendable {
     }
 
     public let directory: TemporaryDirectory
-    public let port: UInt16
+    public var port: UInt16 { reserved.port }
+    private let reserved: FreePort
     public let origin: String
+    public let storage: StorageURL
     private let state: Mutex<State>
 
     public var installation: String { directory("relay") }
@@ -30,15 +34,15 @@ public final class RunningRelay: Sendable {
     ) async throws -> RunningRelay {
         for _ in 0..<5 {
             let directory = try TemporaryDirectory()
-            let port = try FreePort.find()
-            try await install(kind, in: directory, port: port)
+            let port = try FreePort()
+            let storage = try await install(kind, in: directory, port: port.port)
             let path = directory("relay/twoefay.yaml")
             var text = try TextFile.read(path)
             try settings(&text)
             try TextFile.write(text, to: path)
             do {
                 let (child, guardian) = try await run(path)
-                return RunningRelay(directory, port, child, guardian)
+                return RunningRelay(directory, port, storage, child, guardian)
             } catch let problem as Child.Problem where problem.description.contains("cannot listen") {
                 continue
             }
@@ -46,10 +50,14 @@ public final class RunningRelay: Sendable {
         throw Child.Problem(description: "five ports were taken between looking and listening")
     }
 
-    private init(_ directory: TemporaryDirectory, _ port: UInt16, _ child: Child, _ guardian: Guardian) {
+    private init(
+        _ directory: TemporaryDirectory, _ reserved: FreePort, _ storage: StorageURL, _ child: Child,
+        _ guardian: Guardian
+    ) {
+        self.storage = storage
         self.directory = directory
-        self.port = port
-        origin = "https://localhost:\(port)"
+        self.reserved = reserved
+        origin = "https://localhost:\(reserved.port)"
         state = Mutex(State(child: child, guardian: guardian))
     }
 
@@ -60,14 +68,20 @@ public final class RunningRelay: Sendable {
         }
     }
 
-    private static func install(_ kind: StoreKind, in directory: TemporaryDirectory, port: UInt16) async throws {
+    private static func install(
+        _ kind: StoreKind, in directory: TemporaryDirectory, port: UInt16
+    ) async throws -> StorageURL {
+        var storage = StorageURL.sqlite(path: directory("relay/twoefay.db"))
         var arguments = ["init", directory("relay"), "--listen", "127.0.0.1:\(port)"]
         if kind == .mariadb {
             let server = try MariaDBServer.shared()
-            arguments += ["--storage", server.url(try server.freshDatabase())]
+            let text = server.url(try server.freshDatabase())
+            storage = try StorageURL(text)
+            arguments += ["--storage", text]
         }
         let made = try await Child.run(try BuiltProgram.twoefay.path, arguments)
         guard made.status == 0 else { throw Child.Problem(description: made.errors) }
+        return storage
     }
 
     private static func run(_ settings: String) async throws -> (Child, Guardian) {
@@ -90,9 +104,9 @@ public final class RunningRelay: Sendable {
     /// What was logged, by the processes before this one too.
     public var log: String { state.withLock { $0.before + $0.child.written.errors } }
 
-    /// Waits for a line of this process's log that holds `part`.
-    @discardableResult public func logged(_ part: String) async throws -> String {
-        try await child.line(.errors, with: part)
+    /// Waits for a line of this process's log that holds `part`: the first, or the one of that number.
+    @discardableResult public func logged(_ part: String, number: Int = 1) async throws -> String {
+        try await child.line(.errors, with: part, number: number)
     }
 
     /// SIGKILL, and it is dead when this returns.
@@ -123,10 +137,28 @@ public final class RunningRelay: Sendable {
         }
     }
 
+    /// What an operator does in the store by hand.
+    public func execute(_ sql: String) throws {
+        let store = try Store.open(storage, time: SystemTime(), log: Log(minimum: .error))
+        defer { store.close() }
+        _ = try store.runBlocking(Script("test", writes: [Step(Statement(sql))]))
+    }
+
+    /// Changes the settings of an installation whose process does not run.
+    public func change(_ settings: (inout String) throws -> Void) throws {
+        var text = try TextFile.read(self.settings)
+        try settings(&text)
+        try TextFile.write(text, to: self.settings)
+    }
+
     // MARK: Who calls it
 
     /// The `twoefay` of this installation; it must succeed.
     @discardableResult public func tool(_ arguments: String...) async throws -> String {
+        try await tool(arguments)
+    }
+
+    @discardableResult public func tool(_ arguments: [String]) async throws -> String {
         let ended = try await Child.run(
             try BuiltProgram.twoefay.path, ["--config", settings] + arguments, in: directory.path)
         guard ended.status == 0 else { throw Child.Problem(description: ended.errors) }
@@ -135,10 +167,7 @@ public final class RunningRelay: Sendable {
 
     /// Adds a website with policies, as in `"--answers", "website"`.
     public func website(_ name: String, _ policies: String...) async throws -> Caller {
-        let ended = try await Child.run(
-            try BuiltProgram.twoefay.path,
-            ["--config", settings, "website", "add", name, "--out", directory.path] + policies)
-        guard ended.status == 0 else { throw Child.Problem(description: ended.errors) }
+        try await tool(["website", "add", name, "--out", directory.path] + policies)
         return caller(certificatePath: directory("\(name).pem"), keyPath: directory("\(name).key"))
     }
 
@@ -180,31 +209,4 @@ private final class Guardian: Sendable {
     }
 
     deinit { dismiss() }
-}
-
-/// A port where nobody listens, and which the kernel gives to no outgoing connection meanwhile.
-public enum FreePort {
-    public static func find() throws -> UInt16 {
-        for _ in 0..<100 {
-            let bytes = SystemRandomness().bytes(2)
-            let port = 10_000 + (UInt16(bytes[0]) << 8 | UInt16(bytes[1])) % 22_000
-            if isFree(port) { return port }
-        }
-        throw Child.Problem(description: "no port is free")
-    }
-
-    private static func isFree(_ port: UInt16) -> Bool {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        return withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        } == 0
-    }
 }
