@@ -129,8 +129,8 @@ let package = Package(
         tests(
             "EndToEnd",
             [
-                "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "HTTP2", "JSON", "Log", "Storage",
-                "TestSupport", "TLS", "World", "twoefay", "twoefayd",
+                "Bytes", "CLinux", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "TestSupport",
+                "TLS", "World", "twoefay", "twoefayd",
             ]),
         tests("EventLoop", ["EventLoop", "World"]),
         tests("FakeAPNs", ["Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "JSON", "Log", "World"]),

@@ -1,0 +1,171 @@
+import Bytes
+import Crypto
+import Glibc
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// Callers whose certificate is not what it should be, each in one respect alone.
+@Suite("Bad certificates", .timeLimit(.minutes(5))) struct BadCertificates {
+    /// What curl says of a server that ends the connection over a certificate: in the handshake of TLS 1.2, and after
+    /// what the client takes for the handshake's end in TLS 1.3.
+    /// (60 is how curl tells an alert of the server's about an expired certificate.)
+    private static let refusals: Set<Int32> = [16, 35, 55, 56, 60]
+
+    private struct Names {
+        static let shop = CertificateRequest.Name.uri("twoefay:website:shop")
+        static let bank = CertificateRequest.Name.uri("twoefay:website:bank")
+    }
+
+    /// The website's own registered key, under another certificate.
+    private static func request(
+        _ key: P256PublicKey, names: [CertificateRequest.Name] = [Names.shop],
+        usages: [CertificateRequest.Usage] = [.clientAuth], from: Duration = .seconds(-60), to: Duration = .seconds(600)
+    ) -> CertificateRequest {
+        let now = SystemTime().now()
+        return CertificateRequest(
+            key: key, commonName: "shop", names: names, usages: usages, notBefore: now + from, notAfter: now + to)
+    }
+
+    private static func key(of website: String, in scene: Scene) throws -> P256PrivateKey {
+        try P256PrivateKey(pem: Secret(try TextFile.bytes(scene.relay.directory("\(website).key"))))
+    }
+
+    @Test func areRefusedInTLSWhenTheyDoNotVerify() async throws {
+        try await Scene.play { scene in
+            _ = try await scene.website("shop")
+            let key = try Self.key(of: "shop", in: scene)
+            let websites = try scene.authority("website-ca")
+            let stranger = try CertificateAuthority.create(
+                commonName: "Twoefay website authority", days: 1, at: SystemTime().now())
+            let bad: [(String, Certificate)] = [
+                ("expired", try websites.issue(Self.request(key.publicKey, from: .seconds(-600), to: .seconds(-60)))),
+                ("early", try websites.issue(Self.request(key.publicKey, from: .seconds(600), to: .seconds(1200)))),
+                ("stranger", try stranger.issue(Self.request(key.publicKey))),
+                ("server", try websites.issue(Self.request(key.publicKey, usages: [.serverAuth]))),
+                ("useless", try websites.issue(Self.request(key.publicKey, usages: []))),
+                ("from-ca", try scene.authority("ca").issue(Self.request(key.publicKey))),
+            ]
+            for (name, certificate) in bad {
+                let party = try scene.holder(name, try certificate.pem(), key)
+                for version in ["1.2", "1.3"] {
+                    // Not even what needs no certificate: whoever shows a bad one has something in mind.
+                    for path in ["/user/bob", "/health"] {
+                        let status = try await party.refusal("GET", path, arguments: ["--tls-max", version])
+                        #expect(Self.refusals.contains(status), "\(name) in TLS \(version): curl ended with \(status)")
+                    }
+                }
+            }
+            // The same key under a good certificate.
+            let good = try scene.holder("good", try websites.issue(Self.request(key.publicKey)).pem(), key)
+            #expect(try await good.curl("GET", "/user/bob").status == 404)
+        }
+    }
+
+    @Test func proveNothingWhenTheyAreNotOfOneKnownName() async throws {
+        try await Scene.play { scene in
+            let shop = try await scene.website("shop")
+            _ = try await scene.website("bank")
+            let key = try Self.key(of: "shop", in: scene)
+            let other = try P256PrivateKey.generate()
+            let websites = try scene.authority("website-ca")
+            let phones = try scene.authority("device-ca")
+            let bad: [(String, Certificate, P256PrivateKey)] = [
+                ("none", try websites.issue(Self.request(key.publicKey, names: [])), key),
+                ("two", try websites.issue(Self.request(key.publicKey, names: [Names.shop, Names.bank])), key),
+                ("twice", try websites.issue(Self.request(key.publicKey, names: [Names.shop, Names.shop])), key),
+                ("dns", try websites.issue(Self.request(key.publicKey, names: [.dns("twoefay:website:shop")])), key),
+                ("key", try websites.issue(Self.request(other.publicKey)), other),
+                ("not-its-own", try websites.issue(Self.request(key.publicKey, names: [Names.bank])), key),
+                ("phones", try phones.issue(Self.request(key.publicKey)), key),
+                (
+                    "device",
+                    try websites.issue(
+                        Self.request(
+                            key.publicKey, names: [.uri("twoefay:device:\(String(repeating: "0", count: 32))")])),
+                    key
+                ),
+            ]
+            for (name, certificate, key) in bad {
+                let party = try scene.holder(name, try certificate.pem(), key)
+                let answer = try await party.curl("GET", "/user/bob")
+                #expect(answer.status == 401, "\(name)")
+                #expect(answer["code"] == "unauthenticated", "\(name)")
+                #expect(answer.isProblem)
+                #expect(try await party.curl("GET", "/health").status == 200, "\(name)")
+            }
+            for (method, path) in [
+                ("POST", "/register"), ("GET", "/user/bob"), ("DELETE", "/user/bob"), ("POST", "/user/bob/activation"),
+                ("POST", "/login"), ("POST", "/auth"), ("POST", "/backup"), ("DELETE", "/challenge/x"),
+                ("POST", "/success"), ("POST", "/failure"),
+            ] {
+                let answer = try await scene.nobody.curl(method, path)
+                #expect(answer.status == 401, "\(method) \(path)")
+                #expect(answer["code"] == "unauthenticated")
+                #expect(answer.isProblem)
+            }
+            #expect(try await shop.curl("GET", "/user/bob").status == 404)
+        }
+    }
+
+    @Test func countOnlyWhereTheirKindBelongs() async throws {
+        try await Scene.play { scene in
+            let shop = try await scene.website("shop")
+            let (token, code) = try await shop.register("bob.kind")
+            let phone = try await Phone(in: scene, token: token, code: code)
+            for (method, path) in [
+                ("POST", "/register"), ("GET", "/user/bob.kind"), ("DELETE", "/user/bob.kind"), ("POST", "/login"),
+                ("POST", "/auth"), ("POST", "/backup"), ("DELETE", "/challenge/x"),
+            ] {
+                let answer = try await phone.party.curl(method, path)
+                #expect(answer.status == 403, "\(method) \(path)")
+                #expect(answer["code"] == "forbidden")
+                #expect(answer.isProblem)
+            }
+            for path in ["/success", "/failure"] {
+                for body: JSONObject in [["challenge": "x"], ["token": .string(token)]] {
+                    let answer = try await shop.curl("POST", path, body)
+                    #expect(answer.status == 403, "\(path)")
+                    #expect(answer["code"] == "forbidden")
+                }
+            }
+            // The phone's key for its own device, signed by the websites' authority.
+            let wrong = try scene.authority("website-ca").issue(
+                Self.request(phone.key.key.publicKey, names: [.uri("twoefay:device:\(phone.device)")]))
+            let party = try scene.holder("wrong", try wrong.pem(), phone.key.key)
+            #expect(try await party.curl("POST", "/success", ["challenge": "x"]).status == 401)
+        }
+    }
+
+    @Test func areRefusedOnceTheyStandInARevocationList() async throws {
+        try await Scene.play { scene in
+            let relay = scene.relay
+            let websites = try scene.authority("website-ca")
+            let good = try await scene.website("shop")
+            let bad = try await scene.website("bank")
+            #expect(try await bad.curl("GET", "/user/bob").status == 404)
+
+            func revoke(_ serials: [String]) throws {
+                let now = SystemTime().now()
+                let list = try websites.makeCRL(
+                    revoked: serials.map { ($0, at: now - .seconds(1)) }, days: 1, at: now)
+                try TextFile.write(list, to: relay.file("revoked.pem"))
+            }
+            try revoke([])
+            await relay.stop()
+            try relay.change { text throws in try text.set("tls.revoked", to: "revoked.pem") }
+            try await relay.restart()
+            #expect(try await bad.curl("GET", "/user/bob").status == 404)
+
+            try revoke([try Certificate(pem: try TextFile.bytes(relay.directory("bank.pem"))).serial])
+            relay.signal(SIGHUP)
+            try await relay.logged("event=daemon.reloaded")
+            // A reload reaches each loop by itself, some perhaps after the log has told of it.
+            var status: Int32 = 0
+            for _ in 0..<20 where status == 0 { status = try await bad.refusal("GET", "/user/bob") }
+            #expect(Self.refusals.contains(status), "curl ended with \(status)")
+            #expect(try await good.curl("GET", "/user/bob").status == 404)
+        }
+    }
+}

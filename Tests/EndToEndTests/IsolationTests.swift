@@ -1,0 +1,73 @@
+import JSON
+import TestSupport
+import Testing
+
+/// What belongs to another website cannot be told from what does not exist: not by status, header or body.
+@Suite("What is another's", .timeLimit(.minutes(5))) struct Isolation {
+    @Test(arguments: [StoreKind.file, .mariadb]) func doesNotExist(_ kind: StoreKind) async throws {
+        try await Scene.play(kind) { scene in
+            let shop = try await scene.website("shop", ["--answers", "website", "--number", "0"])
+            let bank = try await scene.website("bank", ["--answers", "website", "--number", "0"])
+            let (token, _) = try await bank.register("alice.bank")
+            _ = try await bank.curl("POST", "/verify", ["id_token": .string(token), "dev_token": "aabbccdd"])
+            let asked = try await bank.curl("POST", "/login", ["token": .string(token)])
+            let challenge = try #require(asked["challenge"]?.string)
+            let wrong = String(repeating: "0", count: 32)
+
+            var answers: [(String, String)] = []
+            func ask(_ method: String, _ path: String, _ body: JSONObject? = nil) async throws {
+                let answer = try await shop.curl(method, path, body)
+                #expect(answer.status == 404, "\(method) \(path)")
+                answers.append(("\(method) \(path)", answer.comparable))
+            }
+            for user in ["alice.bank", "nobody", "%E4", "%00"] {
+                try await ask("GET", "/user/\(user)")
+                try await ask("DELETE", "/user/\(user)")
+                try await ask("POST", "/user/\(user)/activation")
+            }
+            for id in [token, wrong, "x"] {
+                for path in ["/login", "/auth", "/success", "/failure"] {
+                    try await ask("POST", path, ["token": .string(id)])
+                }
+                try await ask("POST", "/backup", ["token": .string(id), "otp": "123456"])
+                try await ask("POST", "/verify", ["id_token": .string(id), "dev_token": "aa"])
+            }
+            for id in [challenge, wrong, "x"] {
+                try await ask("POST", "/auth", ["challenge": .string(id)])
+                try await ask("POST", "/backup", ["challenge": .string(id), "otp": "123456"])
+                try await ask("DELETE", "/challenge/\(id)")
+            }
+            try await ask("GET", "/no/such/path")
+            for (what, answer) in answers { #expect(answer == answers[0].1, "\(what)") }
+
+            // Nothing of it touched what is the bank's.
+            #expect(try await bank.curl("POST", "/auth", ["token": .string(token)])["login"] == "wait")
+            #expect(try await bank.curl("GET", "/user/alice.bank")["token"]?.string == token)
+        }
+    }
+
+    @Test func holdsForPhonesToo() async throws {
+        try await Scene.play { scene in
+            let shop = try await scene.website("shop", ["--number", "0"])
+            let bank = try await scene.website("bank", ["--number", "0"])
+            let (bob, bobsCode) = try await shop.register("bob.shop")
+            let phone = try await Phone(in: scene, token: bob, code: bobsCode, pushToken: "0123456789abcdef")
+            let (alice, alicesCode) = try await bank.register("alice.bank")
+            _ = try await Phone(in: scene, token: alice, code: alicesCode, website: "bank")
+            let asked = try await bank.curl("POST", "/login", ["username": "alice.bank"])
+            let challenge = try #require(asked["challenge"]?.string)
+
+            var answers: [String] = []
+            for path in ["/success", "/failure"] {
+                for id in [challenge, String(repeating: "0", count: 32), "x"] {
+                    let answer = try await phone.party.curl("POST", path, ["challenge": .string(id)])
+                    #expect(answer.status == 404)
+                    answers.append(answer.comparable)
+                }
+            }
+            #expect(Set(answers).count == 1)
+            let told = try await bank.curl("POST", "/auth", ["challenge": .string(challenge)])
+            #expect(told["login"] == "wait")
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import Bytes
+import EventLoop
+import HTTP
+import HTTP2
+import JSON
+import Log
+import TLS
+import TestSupport
+import World
+
+/// One connection that stays, which curl's do not.
+final class Connection: Sendable {
+    private let group: LoopGroup
+    private let client: LoopBound<HTTP2Client>
+    private let authority: String
+
+    struct Refused: Error { let failure: ConnectionFailure }
+
+    init(_ party: Party) async throws {
+        let caller = party.caller
+        let tls = try TLSClientContext(
+            roots: .pem(try TextFile.bytes(caller.authorityPath)),
+            certificateChainPEM: try caller.certificatePath.map { try TextFile.bytes($0) },
+            privateKeyPEM: try caller.keyPath.map { Secret(try TextFile.bytes($0)) })
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        let loop = group.loops[0]
+        self.group = group
+        authority = String(caller.origin.dropFirst("https://".count))
+        let client = await loop.perform {
+            LoopBound(
+                HTTP2Client(loop: loop, host: "127.0.0.1", port: caller.port, tls: tls, log: Log(minimum: .error)),
+                on: loop)
+        }
+        self.client = client
+        let failure = await loop.perform { () -> ConnectionFailure? in
+            do throws(ConnectionFailure) {
+                try await client.value.connect()
+                return nil
+            } catch { return error }
+        }
+        if let failure { throw Refused(failure: failure) }
+    }
+
+    deinit {
+        let client = client
+        client.loop.post { client.value.close() }
+        group.stopAndJoin()
+    }
+
+    func send(
+        _ method: String, _ path: String, _ body: JSONObject? = nil, fields: [Fields.Field] = []
+    ) async throws -> Response {
+        var fields = fields
+        if body != nil { fields.append(.init("content-type", "application/json")) }
+        let request = ClientRequest(
+            method: method, path: path, authority: authority, fields: Fields(fields),
+            body: body.map { JSONWriter.write($0) } ?? [])
+        let client = client
+        return try await client.loop.perform { await client.value.send(request, deadline: .seconds(30)) }.get()
+    }
+}
+
+extension Response {
+    subscript(name: String) -> JSONValue? { (try? JSONReader.read(body))?.object?[name] }
+}

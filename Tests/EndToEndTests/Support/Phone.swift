@@ -1,0 +1,38 @@
+import Bytes
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// A phone that a relay has bound, with the certificate that it was given.
+struct Phone: Sendable {
+    var party: Party
+    let device: String
+    let certificatePath: String
+    let key: TestPhone
+
+    /// Enrols with an activation code and a proof, as the wire describes it, over a connection without a certificate.
+    init(
+        in scene: Scene, token: String, code: String, website: String = "shop", pushToken: String = "abcdef0123456789",
+        through port: UInt16? = nil
+    ) async throws {
+        key = try TestPhone(pushToken: pushToken)
+        let proof = try key.proof(
+            token: token, code: code, origin: scene.relay.origin, website: website, at: SystemTime().now())
+        var nobody = scene.nobody
+        if let port { nobody.caller.port = port }
+        let answer = try await nobody.curl(
+            "POST", "/verify",
+            [
+                "id_token": .string(token), "dev_token": .string(pushToken), "activation_code": .string(code),
+                "proof": .string(proof), "name": "Bob's phone", "platform": "ios",
+            ])
+        #expect(answer.status == 200, "\(answer)")
+        #expect(answer["login"] == "verified")
+        #expect(answer.json?.object?.names == ["login", "device", "certificate", "revocation_code"])
+        device = try #require(answer["device"]?.string)
+        let pem = try #require(answer["certificate"]?.string)
+        party = try scene.holder("phone-\(device)", Array(pem.utf8), key.key)
+        certificatePath = try #require(party.caller.certificatePath)
+    }
+}
