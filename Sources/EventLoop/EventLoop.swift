@@ -198,7 +198,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         guard ready.isEmpty, turnEnds.isEmpty else { return 0 }
         let mayWait: Int32
         if let deadline = timers.nextDeadline {
-            let left = (deadline - time.instant()).wholeNanoseconds
+            let left = deadline.nanoseconds - time.instant().nanoseconds
             // Rounded up: a timer that is due in half a millisecond would otherwise be asked for again and again.
             mayWait = left <= 0 ? 0 : Int32(clamping: (left + 999_999) / 1_000_000)
         } else {

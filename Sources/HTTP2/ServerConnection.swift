@@ -28,6 +28,8 @@ final class ServerConnection: LinkOwner, TurnEnd {
     private var incomplete = 0
     private var pendingBodyBytes = 0
     private var inFlight = 0
+    /// A Duration counts in 128 bits, which is felt once for every request.
+    private let requestNanoseconds: Int64
     /// Answers that are not all with the peer yet.
     var unsent = 0
     private var flushAtTurnEnd = false
@@ -44,6 +46,7 @@ final class ServerConnection: LinkOwner, TurnEnd {
         self.remote = remote
         link = Link(loop: loop, fd: fd, tls: tls, buffers: server.buffers)
         scratch = server.buffers.session
+        requestNanoseconds = limits.request.wholeNanoseconds
         let now = loop.time.instant()
         budget = AbuseBudget(capacity: limits.abuseCapacity, perSecond: limits.abusePerSecond, now: now)
         clock = ConnectionClock(limits: limits, now: now)
@@ -182,7 +185,7 @@ final class ServerConnection: LinkOwner, TurnEnd {
         let stream = ServerStream(id: id, head: block, began: now)
         streams.add(stream, id)
         incomplete += 1
-        if incomplete == 1 { check(by: now + limits.request) }
+        if incomplete == 1 { check(by: Instant(nanoseconds: now.nanoseconds + requestNanoseconds)) }
         if block.isTooLarge {
             discard(stream)
             answer(stream, Response(status: 431))
