@@ -3,7 +3,8 @@ import Daemon
 import Glibc
 
 /// A free port of 127.0.0.1 that stays free for who is to listen there: bound here, but without listening, under the
-/// option that the relay's own listeners use. Nobody else is given it meanwhile, and no connection comes here.
+/// options that the relay's own listeners use, and its look whether anybody listens. The system gives it to nobody else
+/// meanwhile, and no connection comes here.
 final class ReservedPort {
     let number: UInt16
     private let socket: Int32
@@ -11,7 +12,9 @@ final class ReservedPort {
     init() throws(Failure) {
         let fd = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var on: Int32 = 1
-        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, socklen_t(MemoryLayout<Int32>.size))
+        for option in [SO_REUSEADDR, SO_REUSEPORT] {
+            setsockopt(fd, SOL_SOCKET, option, &on, socklen_t(MemoryLayout<Int32>.size))
+        }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
