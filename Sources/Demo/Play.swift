@@ -154,8 +154,8 @@ struct Play {
         let countdown = Countdown(loop: stage.loop, end: end) { [story] left in
             story.passing("Bob's question lives for another \(left) s …")
         }
-        let left = max(0, (end - stage.loop.time.now()).components.seconds)
-        story.say("There is nothing to do but to wait for \(left) s: nothing is shortened here.")
+        story.say(
+            "There is nothing to do but to wait for \(countdown.left) s: nothing is shortened here.")
         countdown.tick()
         return countdown
     }
@@ -174,10 +174,12 @@ private final class Countdown {
         self.tell = tell
     }
 
+    /// Seconds, rounded up.
+    var left: Int64 { max(0, ((end - loop.time.now()).wholeMilliseconds + 999) / 1000) }
+
     func tick() {
-        let left = (end - loop.time.now()).wholeMilliseconds
         guard !isOver, left > 0 else { return }
-        tell((left + 999) / 1000)
+        tell(left)
         loop.schedule(after: .seconds(1)) { self.tick() }
     }
 

@@ -14,7 +14,7 @@ extension Tool {
             ],
             notes: """
                 It takes a minute, the shortest life that a question can have. It needs no account, no phone and no other
-                machine, and leaves nothing behind but the tables in a MariaDB database that was named to it.
+                machine, and leaves nothing behind but a store outside of its directory, where --storage names one.
                 With --json, one value at the end: how each login ended, and every step with its time.
                 Exit status 0: all three ended as they should.
                 """)
