@@ -8,11 +8,6 @@ import World
 
 /// Callers whose certificate is not what it should be, each in one respect alone.
 @Suite("Bad certificates", .timeLimit(.minutes(5))) struct BadCertificates {
-    /// What curl says of a server that ends the connection over a certificate: in the handshake of TLS 1.2, and after
-    /// what the client takes for the handshake's end in TLS 1.3.
-    /// (60 is how curl tells an alert of the server's about an expired certificate.)
-    private static let refusals: Set<Int32> = [16, 35, 55, 56, 60]
-
     private struct Names {
         static let shop = CertificateRequest.Name.uri("twoefay:website:shop")
         static let bank = CertificateRequest.Name.uri("twoefay:website:bank")
@@ -53,7 +48,7 @@ import World
                     // Not even what needs no certificate: whoever shows a bad one has something in mind.
                     for path in ["/user/bob", "/health"] {
                         let status = try await party.refusal("GET", path, arguments: ["--tls-max", version])
-                        #expect(Self.refusals.contains(status), "\(name) in TLS \(version): curl ended with \(status)")
+                        #expect(Party.broken.contains(status), "\(name) in TLS \(version): curl ended with \(status)")
                     }
                 }
             }
@@ -164,7 +159,7 @@ import World
             // A reload reaches each loop by itself, some perhaps after the log has told of it.
             var status: Int32 = 0
             for _ in 0..<20 where status == 0 { status = try await bad.refusal("GET", "/user/bob") }
-            #expect(Self.refusals.contains(status), "curl ended with \(status)")
+            #expect(Party.broken.contains(status), "curl ended with \(status)")
             #expect(try await good.curl("GET", "/user/bob").status == 404)
         }
     }

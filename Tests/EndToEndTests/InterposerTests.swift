@@ -7,9 +7,6 @@ import World
 
 /// Somebody in the middle, between a relay and those who call it.
 @Suite("Somebody in the middle", .timeLimit(.minutes(5))) struct InTheMiddle {
-    /// What curl says when TLS comes to nothing: in the handshake, while sending, while receiving, in HTTP/2.
-    private static let broken: Set<Int32> = [16, 18, 28, 35, 52, 55, 56, 92]
-
     private func through(_ middle: Interposer, _ party: Party) -> Party {
         var party = party
         party.caller.port = middle.port
@@ -197,7 +194,7 @@ import World
             for (what, tamper) in attempts {
                 middle.set(tamper)
                 let status = try await hidden.refusal("DELETE", "/user/nobody", arguments: ["--max-time", "20"])
-                #expect(Self.broken.contains(status) || status == 60, "\(what): curl ended with \(status)")
+                #expect(Party.broken.contains(status), "\(what): curl ended with \(status)")
             }
             middle.set(nil)
             #expect(try await hidden.curl("GET", "/user/bob.down").status == 200)

@@ -150,6 +150,11 @@ struct Party: Sendable {
         return (try #require(answer["token"]?.string), try #require(code))
     }
 
+    /// What curl says when a connection comes to nothing, depending on how far it thought it was: in the handshake,
+    /// sending, receiving, in the middle of HTTP/2. 60 stands for certificates, the server's own and also ours where
+    /// the server's alert says that it has expired.
+    static let broken: Set<Int32> = [16, 18, 35, 52, 55, 56, 60, 92]
+
     /// curl's exit status, 0 if there was an answer.
     func refusal(_ method: String, _ path: String, arguments: [String] = []) async throws -> Int32 {
         do {
