@@ -153,6 +153,18 @@ struct TestClient: Sendable {
         return await loop.perform { await client.value.send(request, deadline: deadline) }
     }
 
+    /// Two requests in one turn of the loop: where there is one stream the second waits for it.
+    func sendBoth(
+        deadlines first: Duration, _ second: Duration
+    ) async -> (Result<Response, RequestFailure>, Result<Response, RequestFailure>) {
+        let request = ClientRequest(method: "GET", path: "/", authority: "localhost")
+        return await loop.perform {
+            async let one = client.value.send(request, deadline: first)
+            async let other = client.value.send(request, deadline: second)
+            return (await one, await other)
+        }
+    }
+
     func perform<Value: Sendable>(_ body: @escaping @Sendable (HTTP2Client) -> Value) async -> Value {
         await loop.perform { body(client.value) }
     }
