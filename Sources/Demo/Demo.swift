@@ -120,7 +120,7 @@ public enum Demo {
         if let kept {
             story.done("The relay has ended. What was written is kept: remove \(kept) when you have seen enough.")
         } else {
-            story.done("The relay has ended, and all that was written is removed.")
+            story.done("The relay has ended, and the directory of this run is removed.")
         }
         return played.map { logins in
             let isRight = logins.allSatisfy(\.isRight)
