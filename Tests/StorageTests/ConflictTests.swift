@@ -50,7 +50,9 @@ struct ConflictTests {
 
     @Test func whoeverWaitsForALockHoldsUpNobodyElseForLong() async throws {
         let database = try database()
-        let store = try database.open()
+        var options = StoreOptions()
+        options.deadline = .seconds(120)
+        let store = try database.open(options: options)
         defer { store.close() }
         for id in 1...2 { _ = try await store.run(TestScript.counter(Int64(id))) }
         let holder = try database.url.session(.writing)
