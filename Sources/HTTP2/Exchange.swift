@@ -21,6 +21,7 @@ final class Exchange {
     /// Work that has been started and has not come back.
     private var isRunning = false
     private var hasEnded = false
+    private var holdsNothing = false
 
     /// `answer` is called at most once; `ended` once, when nothing of this runs any more.
     init(
@@ -39,6 +40,14 @@ final class Exchange {
             let outcome = await work()
             exchange.value.came(outcome)
         }
+    }
+
+    /// The server drains: what is held is answered with what there is now, and from here on nothing is held.
+    func holdNoMore() {
+        holdsNothing = true
+        guard case .holding(let hold) = state else { return }
+        hold.wait.cancel()
+        finish(hold)
     }
 
     /// The stream has gone: what runs is left to run, its result is dropped.
@@ -85,13 +94,18 @@ final class Exchange {
     private func hold(_ hold: Hold) {
         stopTimer()
         state = .holding(hold)
+        let bound = LoopBound(self, on: loop)
+        guard !holdsNothing else {
+            hold.wait.cancel()
+            loop.post { bound.value.woken() }
+            return
+        }
         timer = loop.schedule(after: hold.duration) { [self] in
             timer = nil
             guard case .holding = state else { return }
             hold.wait.cancel()
             finish(hold)
         }
-        let bound = LoopBound(self, on: loop)
         // From any thread, and perhaps before `arm` returns: the turn it is answered on is a later one.
         hold.wait.arm { bound.loop.post { bound.value.woken() } }
     }

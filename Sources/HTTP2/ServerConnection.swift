@@ -249,6 +249,7 @@ final class ServerConnection: LinkOwner, TurnEnd {
                 inFlight -= 1
             })
         stream.exchange = exchange
+        if isDraining { exchange.holdNoMore() }
         exchange.start(work)
     }
 

@@ -76,7 +76,8 @@ extension ServerConnection {
         timer = (id, moment)
     }
 
-    /// Says that nothing new is taken, gives the client a round trip in which to hear it, and lets its streams end.
+    /// Says that nothing new is taken, gives the client a round trip in which to hear it, and lets its streams end; those
+    /// that are held end now.
     func drain() {
         guard !isDraining else { return }
         isDraining = true
@@ -90,6 +91,7 @@ extension ServerConnection {
         drainPing = payload
         session.submitPing(payload)
         flushSoon()
+        for stream in streams.values { stream.exchange?.holdNoMore() }
         loop.schedule(after: .seconds(5)) { [weak self] in self?.finalGoAway() }
     }
 

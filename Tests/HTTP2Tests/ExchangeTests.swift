@@ -155,6 +155,34 @@ struct ExchangeTests {
         #expect(bench.ends.current == 1)
     }
 
+    @Test func aHoldEndsWhenNothingIsHeldAnyMore() {
+        let wait = TestWait()
+        let outcome = held(wait) { Response(status: 200) }
+        let exchange = bench.start { outcome }
+        bench.loop.asCurrent { exchange.value.holdNoMore() }
+        wait.fire()
+        bench.pass(.seconds(60))
+        #expect(wait.cancelled.current == 1)
+        #expect(bench.answers.current == [200])
+        #expect(bench.ends.current == 1)
+    }
+
+    @Test func nothingIsHeldAnyMoreWhenItComesToThat() {
+        let wait = TestWait()
+        let outcome = held(wait) { Response(status: 200) }
+        let exchange = bench.start { [bench] in
+            await bench.loop.sleep(for: .seconds(1))
+            return outcome
+        }
+        bench.loop.asCurrent { exchange.value.holdNoMore() }
+        #expect(bench.answers.current == [])
+        bench.pass(.seconds(1))
+        #expect(wait.armed.current == 0)
+        #expect(wait.cancelled.current == 1)
+        #expect(bench.answers.current == [200])
+        #expect(bench.ends.current == 1)
+    }
+
     @Test func aStreamThatGoesCancelsTheWait() {
         let wait = TestWait()
         let outcome = held(wait) { Response(status: 200) }

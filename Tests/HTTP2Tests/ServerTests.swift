@@ -128,17 +128,16 @@ struct ServerTests {
     }
 
     @Test func drainingLetsStreamsEndAndTakesNothingNew() async throws {
-        let waits = Shared<[TestWait]>([])
+        let work = Shared<[UnsafeContinuation<Void, Never>]>([])
         try await TestServer.with { _ in
-            .later(deadline: .seconds(5), late: Response(status: 503)) {
-                let wait = TestWait()
-                waits.withLock { $0.append(wait) }
-                return .held(Hold(duration: .seconds(60), wait: wait) { ok })
+            .later(deadline: .seconds(60), late: Response(status: 503)) {
+                await withUnsafeContinuation { continuation in work.withLock { $0.append(continuation) } }
+                return .response(ok)
             }
         } _: { server in
             let (busy, idle) = (try await server.client(), try await server.client())
-            async let held = busy.send("GET", "/")
-            while waits.current.isEmpty { await server.loop.perform {} }
+            async let begun = busy.send("GET", "/")
+            while work.current.isEmpty { await server.loop.perform {} }
             let drained = Shared(false)
             await server.loop.perform {
                 server.server.value.drain { drained.withLock { $0 = true } }
@@ -151,8 +150,8 @@ struct ServerTests {
                 return
             }
             await #expect(throws: ConnectionFailure.self) { _ = try await server.client() }
-            for wait in waits.current { wait.fire() }
-            #expect(try await held.get().status == 200)
+            for continuation in work.current { continuation.resume() }
+            #expect(try await begun.get().status == 200)
             while !drained.current { await server.loop.perform {} }
             #expect(await server.loop.perform { server.server.value.connectionCount } == 0)
         }
@@ -161,23 +160,54 @@ struct ServerTests {
     @Test func drainingHasALimit() async throws {
         var limits = ServerLimits()
         limits.drain = .milliseconds(100)
-        let wait = TestWait()
+        let work = Shared<[UnsafeContinuation<Void, Never>]>([])
         try await TestServer.with(limits: limits) { _ in
-            .later(deadline: .seconds(5), late: Response(status: 503)) {
-                .held(Hold(duration: .seconds(60), wait: wait) { ok })
+            .later(deadline: .seconds(60), late: Response(status: 503)) {
+                await withUnsafeContinuation { continuation in work.withLock { $0.append(continuation) } }
+                return .response(ok)
+            }
+        } _: { server in
+            let client = try await server.client()
+            async let begun = client.send("GET", "/")
+            while work.current.isEmpty { await server.loop.perform {} }
+            await withUnsafeContinuation { continuation in
+                server.loop.post { server.server.value.drain { continuation.resume() } }
+            }
+            guard case .failure(.ambiguous) = await begun else {
+                Issue.record("answered")
+                return
+            }
+            for continuation in work.current { continuation.resume() }
+        }
+    }
+
+    /// What was held before, and what would be held now.
+    @Test func drainingAnswersWhatIsHeld() async throws {
+        let waits = Shared<[TestWait]>([])
+        let work = Shared<[UnsafeContinuation<Void, Never>]>([])
+        try await TestServer.with { request in
+            .later(deadline: .seconds(60), late: Response(status: 503)) {
+                if request.path == "/slow" {
+                    await withUnsafeContinuation { continuation in work.withLock { $0.append(continuation) } }
+                }
+                let wait = TestWait()
+                waits.withLock { $0.append(wait) }
+                return .held(Hold(duration: .seconds(60), wait: wait) { ok })
             }
         } _: { server in
             let client = try await server.client()
             async let held = client.send("GET", "/")
-            while wait.armed.current == 0 { await server.loop.perform {} }
-            await withUnsafeContinuation { continuation in
-                server.loop.post { server.server.value.drain { continuation.resume() } }
-            }
-            guard case .failure(.ambiguous) = await held else {
-                Issue.record("answered")
-                return
-            }
-            #expect(wait.cancelled.current == 1)
+            async let slow = client.send("GET", "/slow")
+            while waits.current.isEmpty || work.current.isEmpty { await server.loop.perform {} }
+            let drained = Shared(false)
+            await server.loop.perform { server.server.value.drain { drained.withLock { $0 = true } } }
+            #expect(try await held.get().status == 200)
+            #expect(!drained.current)
+            for continuation in work.current { continuation.resume() }
+            #expect(try await slow.get().status == 200)
+            while !drained.current { await server.loop.perform {} }
+            #expect(waits.current.map(\.armed.current) == [1, 0])
+            #expect(waits.current.map(\.cancelled.current) == [1, 1])
         }
     }
 
