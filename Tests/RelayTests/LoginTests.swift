@@ -182,12 +182,15 @@ import World
         }
         let first = try await rig.on(ask)
         await rig.settled()
+        rig.time.advance(by: .seconds(1))
         let again = try await rig.on(ask)
         await rig.settled()
         #expect(first.challenge == again.challenge && first.number == again.number)
         #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
         let told = try await rig.on { relay in try await relay.tell(first.challenge, to: shop) }
         #expect(told.result == .wait)
+        // It was sent and settled; whoever asks once more is not a reason to ring the phone again.
+        #expect(rig.pushes.sent.map(\.challenge) == [first.challenge])
     }
 
     @Test(arguments: StoreKind.all) func anUnboundUserIsToldAtOnce(kind: StoreKind) async throws {

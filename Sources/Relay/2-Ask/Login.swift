@@ -133,7 +133,10 @@ extension Relay {
                 .factor: plan.challenge.factor?.rawValue ?? "none",
             ])
         for superseded in subject.open where superseded != plan.challenge.id { waits.fire(superseded) }
-        for push in plan.pushes { spawn { await self.deliver(push) } }
+        // A challenge that an earlier run of this operation stored ends when that run said, not now and a lifetime: its
+        // pushes are in the outbox, or were sent long ago.
+        let isStoredNow = expiresAt == plan.challenge.life.expiresAt
+        for push in isStoredNow ? plan.pushes : [] { spawn { await self.deliver(push) } }
         return Asked(
             challenge: plan.challenge.id, verified: !subject.phones.isEmpty, number: plan.challenge.number,
             factor: plan.challenge.factor, expiresAt: expiresAt)
