@@ -47,9 +47,21 @@ struct PeerWatch: Sendable {
     }
 }
 
-/// The watch, shared by the loops.
+/// The watch, shared by the loops, and how it goes with the own beat.
 final class Peers: Sendable {
     private let watch = Mutex(PeerWatch())
+    private let trouble = Mutex<String?>(nil)
+
+    /// Why the last beat could not be written.
+    var ownTrouble: String? { trouble.withLock { $0 } }
+
+    /// What was known before.
+    func note(_ trouble: String?) -> String? {
+        self.trouble.withLock { known in
+            defer { known = trouble }
+            return known
+        }
+    }
 
     func dead(_ beats: [Beat], except own: RelayID, at now: Instant) -> [RelayID] {
         watch.withLock { $0.dead(beats, except: own, at: now) }
@@ -59,10 +71,14 @@ final class Peers: Sendable {
 extension Relay {
     /// Called by the daemon's timer every two seconds.
     public func keep() async {
-        let beats = try? await ask("keep") { () async throws(StoreFailure) in
-            try await store.beat(id, at: time.now())
+        let beats: [Beat]
+        do throws(Refusal) {
+            beats = try await ask("keep") { () async throws(StoreFailure) in try await store.beat(id, at: time.now()) }
+        } catch {
+            _ = peers.note("nothing can be written")
+            return
         }
-        guard let beats else { return }
+        if peers.note(nil) != nil { log.notice("relay.recovered") }
         let others = beats.map(\.relay).filter { $0 != id }
         let dead = settings.isAlone ? others : peers.dead(beats, except: id, at: time.instant())
         for relay in dead {
@@ -73,6 +89,11 @@ extension Relay {
         }
     }
 
+    /// Called once nothing runs here any more: what this relay held is free at once.
+    public func leave() async {
+        _ = try? await ask("leave") { () async throws(StoreFailure) in try await store.bury(id, at: time.now()) }
+    }
+
     /// Called by the daemon's timer every minute.
     public func tidy() async {
         _ = try? await ask("tidy") { () async throws(StoreFailure) in
@@ -80,9 +101,10 @@ extension Relay {
         }
     }
 
-    /// Nil when the store answers, else why not; for /ready.
+    /// Nil when the store answers, else why not; for /ready. A full disk reads well, so the last beat counts too.
     public func storeTrouble() async -> String? {
-        switch await store.check() {
+        if let trouble = peers.ownTrouble { return trouble }
+        return switch await store.check() {
         case nil: nil
         case .unavailable(let why): why
         case .internal(let why): why
