@@ -136,13 +136,14 @@ private struct Reading {
 
     /// A certificate of another kind than ours is left to TLS, which refuses a key that does not fit.
     private mutating func fits(_ certificate: Certificate?, _ key: Secret?) {
-        guard let certificate, let key, let expected = try? certificate.publicKey(),
-            let own = try? P256PrivateKey(pem: key)
-        else { return }
-        if own.publicKey != expected {
-            problems.append(
-                "\(settings.path(of: settings.tls.key)): is not the key of \(settings.path(of: settings.tls.certificate))"
-            )
+        guard let certificate, let key, let expected = try? certificate.publicKey() else { return }
+        let path = settings.path(of: settings.tls.key)
+        do throws(CryptoFailure) {
+            if try P256PrivateKey(pem: key).publicKey != expected {
+                problems.append("\(path): is not the key of \(settings.path(of: settings.tls.certificate))")
+            }
+        } catch {
+            problems.append("\(path): \(error.description)")
         }
     }
 
