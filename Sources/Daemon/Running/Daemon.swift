@@ -22,6 +22,7 @@ public final class Daemon: Sendable {
     private let group: LoopGroup
     private let servers: [LoopBound<HTTP2Server>]
     private let rounds: Rounds
+    private let errands: Errands
     private let log: Log
 
     /// Starts. When this returns, it listens.
@@ -46,6 +47,7 @@ public final class Daemon: Sendable {
         courier = parts.courier
         group = parts.group
         relay = parts.relay
+        errands = parts.errands
         let relay = parts.relay
         // Known as alive before the first request: what a relay without a beat holds counts as left behind.
         await parts.group.loops[0].perform { await relay.keep() }
@@ -60,6 +62,7 @@ public final class Daemon: Sendable {
         let courier: APNsCourier?
         let group: LoopGroup
         let relay: Relay
+        let errands = Errands()
         let api: API
 
         init(_ settings: Settings, _ materials: Materials, log: Log) throws(Failure) {
@@ -83,8 +86,8 @@ public final class Daemon: Sendable {
                     store: store, push: courier, phones: materials.phones,
                     masterKey: materials.masterKey.secret, sealer: try materials.masterKey.sealer(), time: time,
                     randomness: randomness, log: log
-                ) { work in
-                    EventLoop.current?.spawn(work)
+                ) { [errands] work in
+                    errands.spawn(work)
                 }
             } catch {
                 store.close()
@@ -151,7 +154,12 @@ public final class Daemon: Sendable {
                 }
             }
         }
+        // Pushes on their way are let come to their end, which closing the courier then makes a quick one. What is still
+        // to be sent goes to whoever starts next, at once: no other relay has to find out that this one is gone.
+        await errands.settled(within: .seconds(3))
         courier?.close()
+        await errands.settled(within: .seconds(1))
+        await group.loops[0].perform { [relay] in await relay.leave() }
         store.close()
         group.stopAndJoin()
         log.notice("daemon.stopped")
@@ -159,19 +167,24 @@ public final class Daemon: Sendable {
 
     /// Reads certificates and revocation lists again, for the connections to come. If anything is wrong with any file,
     /// everything stays as it was.
-    public func reload() {
+    public func reload() async {
         do {
             let tls = try Materials.load(settings, at: SystemTime().now()).tls()
-            for server in servers { server.loop.post { server.value.replace(tls: tls) } }
+            for server in servers { await server.loop.perform { server.value.replace(tls: tls) } }
             log.notice("daemon.reloaded")
         } catch {
             log.error("daemon.reload", [.error: error.message])
         }
     }
 
-    /// Until it is told to stop.
+    /// Until it is told to stop. Told again, it ends at once.
     func runUntilStopped(_ signals: Signals) async {
-        while case .reload = await signals.next() { reload() }
+        while case .reload = await signals.next() { await reload() }
+        EventLoop.current?.spawn { [log] in
+            while case .reload = await signals.next() {}
+            log.warning("daemon.aborted")
+            Machine.exit(.failed)
+        }
         await stop()
     }
 

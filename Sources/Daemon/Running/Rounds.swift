@@ -14,13 +14,16 @@ final class Rounds: Sendable {
         }
     }
 
+    private var isStopped: Bool { stopped.withLock { $0 } }
+
     func stop() { stopped.withLock { $0 = true } }
 
     /// The next round begins when the last has ended, however long it took.
     private func every(_ pause: Duration, on loop: EventLoop, _ round: @escaping @Sendable () async -> Void) {
         loop.spawn {
+            guard !self.isStopped else { return }
             await round()
-            guard !self.stopped.withLock({ $0 }) else { return }
+            guard !self.isStopped else { return }
             _ = loop.schedule(after: pause) { self.every(pause, on: loop, round) }
         }
     }

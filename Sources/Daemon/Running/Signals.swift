@@ -17,6 +17,8 @@ public final class Signals: Sendable {
     public init() throws(SystemFailure) {
         // A peer that goes away while we write is an error of that write, not the end of the process.
         signal(SIGPIPE, SIG_IGN)
+        // A file that may not grow is an error of that write too: the store refuses what it cannot keep.
+        signal(SIGXFSZ, SIG_IGN)
         var set = Self.set
         pthread_sigmask(SIG_BLOCK, &set, nil)
         thread = try WorkerThread(name: "signals")
