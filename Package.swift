@@ -134,6 +134,12 @@ let package = Package(
             ]),
         tests("EventLoop", ["EventLoop", "World"]),
         tests("FakeAPNs", ["Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "JSON", "Log", "World"]),
+        tests(
+            "Faults",
+            [
+                "Bytes", "Crypto", "Daemon", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "Relay",
+                "Storage", "TestSupport", "TLS", "World", "twoefay", "twoefayd",
+            ]),
         tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),

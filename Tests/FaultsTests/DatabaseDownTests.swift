@@ -1,0 +1,111 @@
+import JSON
+import Log
+import Storage
+import TestSupport
+import Testing
+import World
+
+/// A database server that is killed, or hangs: requests are refused in time, memory does not grow, and all goes on by
+/// itself when it is back.
+@Suite(.serialized, .timeLimit(.minutes(3))) struct DatabaseDownTests {
+    enum Harm: String, CaseIterable, CustomTestStringConvertible {
+        case killed, hung
+
+        var testDescription: String { rawValue }
+
+        func begin(_ server: MariaDBServer) {
+            switch self {
+            case .killed: server.kill()
+            case .hung: server.pause()
+            }
+        }
+
+        func end(_ server: MariaDBServer) throws {
+            switch self {
+            case .killed: try server.start()
+            case .hung: server.resume()
+            }
+        }
+    }
+
+    /// Nobody else's: other suites harm theirs too.
+    private static let server = Result { try MariaDBServer() }
+
+    private func scene() async throws -> (Scene, MariaDBServer) {
+        let server = try Self.server.get()
+        let url = server.url(try server.freshDatabase())
+        let scene = try await Scene.start { settings in
+            try Store.open(
+                try StorageURL(url), schema: .migrate, time: SystemTime(), log: Log(minimum: .error, sink: MemorySink())
+            ).close()
+            try settings.set("storage", to: url)
+        }
+        return (scene, server)
+    }
+
+    @Test(arguments: Harm.allCases) func requestsAreRefusedInTimeAndItComesBack(_ harm: Harm) async throws {
+        let (scene, server) = try await scene()
+        let (token, phone) = try await scene.enrol("anna")
+        let login = try await scene.login(token)
+        harm.begin(server)
+
+        let start = SystemTime().instant()
+        async let writing = scene.shop.send("POST", "/login", ["token": .string(token)])
+        async let reading = scene.shop.send("GET", "/user/anna")
+        async let asking = scene.anyone.send("GET", "/ready")
+        #expect(try await scene.anyone.send("GET", "/health").status == 200)
+        for refused in [try await writing, try await reading] {
+            #expect(refused.status == 503 && refused["code"] == "unavailable", "\(refused)")
+            #expect((refused.retryAfter ?? 0) > 0)
+        }
+        let ready = try await asking
+        #expect(ready.status == 503)
+        #expect(ready.json["dependencies"]?.object?["store"]?.string == "missing", "\(ready)")
+        let taken = SystemTime().instant() - start
+        #expect(taken < .seconds(10), "it took \(taken)")
+
+        // As many at a time as four connections carry. The first wave makes what is needed, the next one adds nothing.
+        var lines: [Line] = []
+        for _ in 0..<4 { lines.append(try await scene.shop.line()) }
+        try await wave(400, over: lines)
+        let before = try scene.relay.residentBytes
+        try await wave(800, over: lines)
+        let after = try scene.relay.residentBytes
+        #expect(after - before < 8 << 20, "\(before) became \(after) bytes")
+
+        try harm.end(server)
+        try await scene.relay.logged("event=relay.recovered")
+        var told = try await scene.auth(login.challenge)
+        // The lane for reading may be in the middle of a pause.
+        if told.status == 503 { told = try await scene.auth(login.challenge) }
+        #expect(told["login"] == "wait", "\(told)")
+        #expect(try await scene.anyone.send("GET", "/ready").status == 200)
+        try await scene.finish(login, by: phone)
+    }
+
+    private func wave(_ count: Int, over lines: [Line]) async throws {
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<count {
+                group.addTask { try await lines[number % lines.count].send("GET", "/user/user-\(number)").get().status }
+            }
+            for try await status in group { #expect(status == 503) }
+        }
+    }
+
+    @Test(arguments: Harm.allCases) func aStartWithoutItSaysSo(_ harm: Harm) async throws {
+        let (scene, server) = try await scene()
+        #expect(await scene.relay.stop().status == 0)
+        harm.begin(server)
+        let start = SystemTime().instant()
+        let problem = await #expect(throws: Child.Problem.self) { try await scene.relay.restart() }
+        let taken = SystemTime().instant() - start
+        try harm.end(server)
+        let text = problem?.description ?? ""
+        #expect(text.contains("ended with 5"), "\(text)")
+        #expect(text.contains("the store does not answer: mariadb://"), "\(text)")
+        #expect(text.contains("then try again"), "\(text)")
+        #expect(taken < .seconds(10))
+        try await scene.relay.restart()
+        #expect(try await scene.anyone.send("GET", "/ready").status == 200)
+    }
+}

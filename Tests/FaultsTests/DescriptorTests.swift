@@ -1,0 +1,35 @@
+import HTTP2
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// Out of descriptors: new connections are refused, those that stand live on, and it is over when there are some again.
+@Suite(.timeLimit(.minutes(1))) struct DescriptorTests {
+    @Test func newConnectionsAreRefusedAndTheOthersLiveOn() async throws {
+        let scene = try await Scene.start()
+        let (token, phone) = try await scene.enrol("anna")
+        let before = scene.relay.openDescriptors
+        try await scene.relay.limit("nofile", to: "\(before + 8)")
+        var lines: [Line] = []
+        var refusal: ConnectionFailure?
+        while refusal == nil, lines.count < 32 {
+            do throws(ConnectionFailure) { lines.append(try await scene.shop.line()) } catch { refusal = error }
+        }
+        #expect(refusal != nil)
+        #expect((1...8).contains(lines.count), "\(lines.count)")
+        try await scene.relay.logged("event=connection.exhausted")
+        let login = try await scene.login(token)
+        for line in lines {
+            #expect(try await line.send("GET", "/user/anna").get().status == 200)
+        }
+        // The phone's connection stands since it was enrolled? It does not: one of the others makes room for it.
+        await lines[0].close()
+        try await scene.finish(login, by: phone)
+        try await scene.relay.limit("nofile", to: "\(before + 64)")
+        for _ in 0..<20 { lines.append(try await scene.shop.line()) }
+        for line in lines.dropFirst() {
+            #expect(try await line.send("GET", "/user/anna").get().status == 200)
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import EventLoop
+import FakeAPNs
+import Glibc
+import HTTP2
+import JSON
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+/// SIGTERM: what is begun ends, what is new is refused in a way that says so, and the process is gone soon.
+@Suite(.timeLimit(.minutes(2))) struct DrainTests {
+    @Test(arguments: KillTests.stores) func underLoadNothingIsLost(_ store: StoreKind) async throws {
+        let scene = try await Scene.start(store)
+        var tokens: [String] = []
+        for user in 0..<4 { tokens.append(try await scene.enrol("user-\(user)").token) }
+        let waiting = try await scene.enrol("waiting")
+        let login = try await scene.login(waiting.token)
+        let load = Load()
+        let holding = try await scene.shop.line()
+        async let held = holding.send(
+            "POST", "/auth", ["challenge": .string(login.challenge)], fields: ["prefer": "wait=60"])
+        _ = try await holding.send("GET", "/user/waiting").get()
+
+        let taken = try await withThrowingTaskGroup(of: Void.self) { group in
+            for token in tokens {
+                let line = try await scene.shop.line()
+                group.addTask { await load.ask(token, over: line) }
+            }
+            await load.gate.answers(60)
+            let start = SystemTime().instant()
+            let ended = await scene.relay.stop()
+            let taken = SystemTime().instant() - start
+            #expect(ended.status == 0)
+            #expect(ended.errors.contains("event=daemon.stopped"))
+            try await group.waitForAll()
+            return taken
+        }
+        #expect(taken < .seconds(4), "it took \(taken)")
+        // The website is told how things stand, and asks again.
+        let answer = try await held.get()
+        #expect(answer.status == 200 && answer["login"] == "wait", "\(answer)")
+        #expect(await holding.state != .open)
+
+        let (acknowledged, lost) = load.result
+        #expect(lost == [])
+        #expect(acknowledged.count >= 50)
+        try await scene.relay.restart()
+        try Ledger.read(scene.relay) { ledger in
+            try ledger.check()
+            let stored = Set(try ledger.texts("SELECT lower(hex(id)) FROM challenge"))
+            #expect(Set(acknowledged).isSubset(of: stored))
+        }
+        #expect(try await waiting.phone.approve(login)["login"] == "success")
+    }
+
+    /// Logins over one connection each, until the relay takes no more.
+    private final class Load: Sendable {
+        let gate = Gate()
+        private let acknowledged = Mutex<[String]>([])
+        private let lost = Mutex<[String]>([])
+
+        var result: (acknowledged: [String], lost: [String]) { (acknowledged.withLock { $0 }, lost.withLock { $0 }) }
+
+        func ask(_ token: String, over line: Line) async {
+            while true {
+                switch await line.send("POST", "/login", ["token": .string(token)]) {
+                case .success(let reply):
+                    gate.answered()
+                    if reply.status == 201, let challenge = reply["challenge"] {
+                        acknowledged.withLock { $0.append(challenge) }
+                    } else {
+                        lost.withLock { $0.append("\(reply)") }
+                    }
+                case .failure(.notSent): return
+                case .failure(.ambiguous(let reason)):
+                    lost.withLock { $0.append(reason) }
+                    return
+                }
+            }
+        }
+    }
+
+    /// What could not be sent any more is free for the next relay, which need not find out first that this one is gone.
+    @Test(arguments: KillTests.stores) func whatIsLeftGoesToTheNextAtOnce(_ store: StoreKind) async throws {
+        let apple = try await Apple.start()
+        let scene = try await Scene.start(store, apple: apple)
+        let (token, phone) = try await scene.enrol("anna", pushToken: Scene.pushToken("dead"))
+        apple.service.script("dead", .silence)
+        let login = try await scene.login(token)
+        let unanswered = try #require(try await apple.service.nextRequest().push)
+        let start = SystemTime().instant()
+        #expect(await scene.relay.stop().status == 0)
+        #expect(SystemTime().instant() - start < .seconds(6))
+        #expect(try Ledger.read(scene.relay) { try $0.number("SELECT count(*) FROM relay") } == 0)
+        #expect(
+            try Ledger.read(scene.relay) { try $0.number("SELECT count(*) FROM outbox WHERE holder IS NOT NULL") } == 0)
+        try await scene.relay.restart()
+        // Far below the ten seconds after which a relay counts as dead.
+        let push = try await apple.service.next(within: .seconds(6))
+        #expect(push.id == unanswered.id)
+        try await scene.finish(login, by: phone)
+    }
+
+    /// A client that has said nothing yet holds the drain up for some seconds; who does not want to wait says so again.
+    @Test(arguments: [SIGTERM, SIGINT]) func aSecondSignalEndsItAtOnce(_ signal: Int32) async throws {
+        let scene = try await Scene.start()
+        let silent = try Child(
+            "openssl", ["s_client", "-connect", "127.0.0.1:\(scene.relay.port)", "-alpn", "h2", "-ign_eof"])
+        _ = try await silent.line(.output, with: "ALPN protocol: h2")
+        scene.relay.signal(SIGTERM)
+        try await scene.relay.logged("event=daemon.stopping")
+        let start = SystemTime().instant()
+        scene.relay.signal(signal)
+        let ended = await scene.relay.ended()
+        #expect(SystemTime().instant() - start < .seconds(2))
+        #expect(ended.status == 1)
+        #expect(ended.errors.contains("event=daemon.aborted"))
+        #expect(!ended.errors.contains("event=daemon.stopped"))
+        silent.signal(SIGKILL)
+        _ = await silent.ended()
+        try await scene.relay.restart()
+        #expect(try await scene.anyone.send("GET", "/ready").status == 200)
+    }
+}

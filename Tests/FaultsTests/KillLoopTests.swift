@@ -1,0 +1,138 @@
+import EventLoop
+import FakeAPNs
+import Glibc
+import JSON
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+/// Websites and phones that follow their guides while their relay is killed at random moments, again and again.
+@Suite(.timeLimit(.minutes(5))) struct KillLoopTests {
+    @Test(arguments: [(StoreKind.file, 40), (.mariadb, 20)])
+    func killedAtRandomMoments(_ store: StoreKind, rounds: Int) async throws {
+        let seed =
+            getenv("TWOEFAY_SEED").flatMap { UInt64(String(cString: $0)) } ?? SystemRandomness().number(below: .max)
+        print("kill loop on \(store): TWOEFAY_SEED=\(seed)")
+        let apple = try await Apple.start()
+        let scene = try await Scene.start(store, apple: apple)
+        let crowd = Crowd(scene, seed: seed)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for user in 0..<6 { group.addTask { try await crowd.live("user-\(user)", seed: seed &+ UInt64(user)) } }
+            group.addTask {
+                for _ in 0..<rounds { try await crowd.disturb() }
+                crowd.end()
+            }
+            try await group.waitForAll()
+        }
+        let logins = crowd.logins
+        print("kill loop on \(store): \(logins.count) logins, slowest start \(crowd.slowestStart)")
+        #expect(logins.count >= 6)
+        #expect(crowd.slowestStart < .seconds(5))
+        try Ledger.read(scene.relay) { ledger in
+            try ledger.check()
+            // No challenge that nobody knows, and every one as it was told.
+            #expect(try ledger.number("SELECT count(*) FROM challenge") == Int64(logins.count))
+            let approved = try ledger.texts("SELECT lower(hex(id)) FROM challenge WHERE decision = 'approve'")
+            #expect(Set(approved) == Set(logins.filter(\.approved).map(\.challenge)))
+            let denied = try ledger.texts("SELECT lower(hex(id)) FROM challenge WHERE decision = 'deny'")
+            #expect(Set(denied) == Set(logins.filter { !$0.approved }.map(\.challenge)))
+        }
+        // Duplicates share an id.
+        var ids: [String: Set<String>] = [:]
+        while let push = try? await apple.service.next(within: .zero) {
+            ids[push.challenge ?? "", default: []].insert(push.id)
+        }
+        #expect(!ids.isEmpty)
+        for (challenge, ids) in ids { #expect(ids.count == 1, "pushes of \(challenge): \(ids)") }
+        #expect(Set(ids.keys).isSubset(of: Set(logins.map(\.challenge))))
+    }
+}
+
+private final class Crowd: Sendable {
+    struct Ended: Sendable {
+        let challenge: String
+        let approved: Bool
+    }
+
+    private let scene: Scene
+    private let gate = Gate()
+    private let chance: SeededRandomness
+    private let ended = Mutex<[Ended]>([])
+    private let isOver = Mutex(false)
+    private let slowest = Mutex(Duration.zero)
+
+    init(_ scene: Scene, seed: UInt64) {
+        self.scene = scene
+        chance = SeededRandomness(seed: seed)
+    }
+
+    var logins: [Ended] { ended.withLock { $0 } }
+    var slowestStart: Duration { slowest.withLock { $0 } }
+    func end() { isOver.withLock { $0 = true } }
+
+    /// Kills the relay at some moment and starts it again.
+    func disturb() async throws {
+        await gate.answers(1 + Int(chance.number(below: 40)))
+        let moment = Duration.microseconds(Int64(chance.number(below: 10_000)))
+        await Clients.loop.perform { await Clients.loop.sleep(for: moment) }
+        gate.shut()
+        await scene.relay.kill()
+        let start = SystemTime().instant()
+        try await scene.relay.restart()
+        let taken = SystemTime().instant() - start
+        slowest.withLock { $0 = max($0, taken) }
+        gate.open()
+    }
+
+    /// One user of the website, with a phone: enrolled, then login after login.
+    func live(_ name: String, seed: UInt64) async throws {
+        let chance = SeededRandomness(seed: seed)
+        let (token, phone) = try await enrol(name)
+        var number = 0
+        repeat {
+            number += 1
+            let body: JSONObject = ["token": .string(token), "service": "web"]
+            let key = "\(name)-\(number)"
+            let login = try Login(try await scene.shop.insist("POST", "/login", body, key: key, gate: gate))
+            let again = try Login(try await scene.shop.insist("POST", "/login", body, key: key, gate: gate))
+            #expect(again == login)
+            let approves = chance.number(below: 4) > 0
+            let path = approves ? "/success" : "/failure"
+            let answer = try await phone.party.insist("POST", path, phone.answer(login), gate: gate)
+            // 409: an earlier try was taken, and its answer lost.
+            #expect(answer.status == 200 || answer["code"] == "already_decided", "\(answer)")
+            let challenge: JSONObject = ["challenge": .string(login.challenge)]
+            let told = try await scene.shop.insist("POST", "/auth", challenge, gate: gate)
+            #expect(told["login"] == (approves ? "success" : "failure"), "\(told)")
+            ended.withLock { $0.append(Ended(challenge: login.challenge, approved: approves)) }
+        } while !isOver.withLock { $0 }
+    }
+
+    private func enrol(_ name: String) async throws -> (token: String, phone: Phone) {
+        let body: JSONObject = ["username": .string(name)]
+        let registered = try await scene.shop.insist("POST", "/register", body, key: "\(name)-r", gate: gate)
+        let token: String
+        let code: String
+        if registered.status == 201 {
+            (token, code) = try Scene.registered(registered)
+        } else {
+            // The answer was lost, and with it the code: the website asks for another.
+            try #require(registered["code"] == "shown_once", "\(registered)")
+            token = try #require(try await scene.shop.insist("GET", "/user/\(name)", gate: gate)["token"])
+            code = try await activation(name)
+        }
+        let device = try TestPhone(pushToken: Scene.pushToken())
+        let proof = try scene.verifyBody(device, token: token, code: code)
+        return (token, try scene.phone(device, try await scene.anyone.insist("POST", "/verify", proof, gate: gate)))
+    }
+
+    private func activation(_ name: String) async throws -> String {
+        for attempt in 0..<100 {
+            let reply = try await scene.shop.insist(
+                "POST", "/user/\(name)/activation", key: "\(name)-a\(attempt)", gate: gate)
+            if let code = reply["code"], reply.status == 201 { return code }
+        }
+        throw Party.NoAnswer(request: "activation")
+    }
+}

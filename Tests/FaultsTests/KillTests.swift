@@ -1,0 +1,159 @@
+import EventLoop
+import FakeAPNs
+import HTTP2
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// kill -9 between any two steps of a login, then the same store again: the conversation goes on, and nothing that was
+/// acknowledged is gone.
+@Suite(.timeLimit(.minutes(3))) struct KillTests {
+    static let stores: [StoreKind] = [.file, .mariadb]
+
+    @Test(arguments: stores) func afterRegister(_ store: StoreKind) async throws {
+        let scene = try await Scene.start(store)
+        let body: JSONObject = ["username": "anna"]
+        let (token, code) = try Scene.registered(try await scene.shop.send("POST", "/register", body, key: "r"))
+        try await scene.relay.fall()
+        #expect(try await scene.shop.send("GET", "/user/anna")["token"] == token)
+        // It succeeded, and its secret is not shown again.
+        let again = try await scene.shop.send("POST", "/register", body, key: "r")
+        #expect(again.status == 409 && again["code"] == "shown_once", "\(again)")
+        let phone = try await scene.verify(try TestPhone(pushToken: Scene.pushToken()), token: token, code: code)
+        try await scene.finish(try await scene.login(token), by: phone)
+    }
+
+    @Test(arguments: stores) func afterVerify(_ store: StoreKind) async throws {
+        let scene = try await Scene.start(store)
+        let (token, code) = try await scene.register("anna")
+        let device = try TestPhone(pushToken: Scene.pushToken())
+        let body = try scene.verifyBody(device, token: token, code: code)
+        let before = try await scene.anyone.send("POST", "/verify", body)
+        try #require(before.status == 200, "\(before)")
+        try await scene.relay.fall()
+        // As a phone does that never saw the answer.
+        let after = try await scene.anyone.send("POST", "/verify", body)
+        #expect(after["device"] == before["device"])
+        #expect(after["revocation_code"] == before["revocation_code"])
+        // What was handed out before works on.
+        try await scene.finish(try await scene.login(token), by: try scene.phone(device, before))
+        #expect(try Ledger.read(scene.relay) { try $0.number("SELECT count(*) FROM device") } == 1)
+    }
+
+    @Test(arguments: stores) func afterLogin(_ store: StoreKind) async throws {
+        let scene = try await Scene.start(store)
+        let (token, phone) = try await scene.enrol("anna")
+        let before = try await scene.login(token, key: "l")
+        try await scene.relay.fall()
+        // The same challenge, number and end, and no second one.
+        #expect(try await scene.login(token, key: "l") == before)
+        #expect(try await scene.auth(before.challenge)["login"] == "wait")
+        try await scene.finish(before, by: phone)
+        #expect(try Ledger.read(scene.relay) { try $0.number("SELECT count(*) FROM challenge") } == 1)
+    }
+
+    @Test(arguments: stores) func whileAuthIsHeld(_ store: StoreKind) async throws {
+        let scene = try await Scene.start(store)
+        let (token, phone) = try await scene.enrol("anna")
+        let login = try await scene.login(token)
+        let line = try await scene.shop.line()
+        async let held = line.send(
+            "POST", "/auth", ["challenge": .string(login.challenge)], fields: ["prefer": "wait=60"])
+        // Both are reads, and reads are answered in order: behind this answer the other request is held.
+        _ = try await scene.auth(login.challenge)
+        _ = try await line.send("GET", "/user/anna").get()
+        try await scene.relay.fall()
+        guard case .failure(.ambiguous) = await held else {
+            Issue.record("a held request was answered by a dead relay: \(await held)")
+            return
+        }
+        async let again = scene.auth(login.challenge, wait: 60)
+        #expect(try await phone.approve(login).status == 200)
+        #expect(try await again["login"] == "success")
+        try await scene.finish(login, by: nil)
+    }
+
+    /// The answer is committed, and nobody was told.
+    @Test(arguments: stores) func whileThePhoneAnswers(_ store: StoreKind) async throws {
+        let scene = try await Scene.start(store)
+        let (token, phone) = try await scene.enrol("anna")
+        let login = try await scene.login(token)
+        async let unread = phone.approve(login)
+        _ = try await scene.relay.logged("event=challenge.answered")
+        try await scene.relay.fall()
+        _ = try? await unread
+        #expect(try await scene.auth(login.challenge)["login"] == "success")
+        // The phone asks until it knows, and another answer changes nothing.
+        let again = try await phone.approve(login)
+        #expect(again.status == 409 && again["code"] == "already_decided", "\(again)")
+        let deny = try await phone.party.send("POST", "/failure", ["challenge": .string(login.challenge)])
+        #expect(deny.status == 409, "\(deny)")
+        try await scene.finish(login, by: nil)
+    }
+
+    @Test(arguments: stores) func afterThePhonesAnswer(_ store: StoreKind) async throws {
+        let scene = try await Scene.start(store)
+        let (token, phone) = try await scene.enrol("anna")
+        let login = try await scene.login(token)
+        #expect(try await phone.approve(login)["login"] == "success")
+        try await scene.relay.fall()
+        try await scene.finish(login, by: nil)
+        // And again, after it was told.
+        try await scene.relay.fall()
+        try await scene.finish(login, by: nil)
+    }
+
+    /// A push that the dead relay had leased is sent by the next one: at once where nobody else can have it, otherwise when
+    /// the dead relay's beat has stood still for long enough.
+    @Test(arguments: stores) func aPushOfTheDeadIsSentByTheLiving(_ store: StoreKind) async throws {
+        let apple = try await Apple.start()
+        let scene = try await Scene.start(store, apple: apple)
+        let pushToken = Scene.pushToken("dead")
+        let (token, phone) = try await scene.enrol("anna", pushToken: pushToken)
+        apple.service.script("dead", .silence)
+        let login = try await scene.login(token, key: "l")
+        let unanswered = try #require(try await apple.service.nextRequest().push)
+        try await scene.relay.fall()
+        let push = try await apple.service.next(within: .seconds(30))
+        #expect(push.id == unanswered.id)
+        #expect(push.challenge == login.challenge)
+        #expect(push.deviceToken == pushToken)
+        _ = try await scene.relay.logged("event=push.settled")
+        #expect(try await scene.auth(login.challenge).steps == ["sent"])
+        try await scene.finish(login, by: phone)
+        #expect(apple.service.acceptedCount == 1)
+    }
+}
+
+extension Scene {
+    /// Approves if somebody is to, and sees to it that it is told as success, and that the store agrees.
+    func finish(_ login: Login, by phone: Phone?, location: SourceLocation = #_sourceLocation) async throws {
+        if let phone {
+            let answer = try await phone.approve(login)
+            #expect(answer["login"] == "success", "\(answer)", sourceLocation: location)
+        }
+        let told = try await auth(login.challenge)
+        #expect(told["login"] == "success", "\(told)", sourceLocation: location)
+        try Ledger.read(relay) { ledger in
+            try ledger.check(location)
+            let ends = try ledger.number(
+                """
+                SELECT count(*) FROM audit WHERE challenge_id = x'\(login.challenge)'
+                AND event = 'challenge.answered' AND outcome = 'approve'
+                """)
+            #expect(ends == 1, sourceLocation: location)
+        }
+    }
+}
+
+extension RunningRelay {
+    /// kill -9, and the same installation again, which is there within five seconds.
+    func fall() async throws {
+        await kill()
+        let start = SystemTime().instant()
+        try await restart()
+        let taken = SystemTime().instant() - start
+        #expect(taken < .seconds(5), "it took \(taken) to be back")
+    }
+}

@@ -1,0 +1,117 @@
+import Bytes
+import FakeAPNs
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// Pushes end to end: from /login over TLS and HTTP/2 to a push service that looks at everything as Apple does.
+@Suite(.timeLimit(.minutes(1))) struct PushTests {
+    @Test func aLoginSendsOnePushThatTellsNoSecret() async throws {
+        let apple = try await Apple.start()
+        let scene = try await Scene.start(apple: apple)
+        let (token, phone) = try await scene.enrol("anna.secret")
+        let login = try await scene.login(
+            token,
+            ["service": "the till", "ip": "198.51.100.7", "number": "47", "action": "pay", "user_agent": "Browser/9"])
+        #expect(login.factor == "push")
+        let push = try await apple.service.next()
+        #expect(push.deviceToken == phone.pushToken)
+        #expect(push.topic == "com.example.twoefay")
+        #expect(push.pushType == "alert")
+        #expect(push.priority == 10)
+        #expect(push.challenge == login.challenge)
+        #expect(push.category == "TWOEFAY_LOGIN")
+        #expect(push.providerToken != nil)
+        let expires = try #require(push.expiration)
+        #expect(abs(expires - (SystemTime().now().seconds + 300)) < 10)
+        // Without the challenge, whose digits may be any.
+        var open = push.payload
+        open["challenge"] = nil
+        let payload = JSONWriter.text(.object(open))
+        #expect(payload.contains("the till") && payload.contains("198.51.100.7"))
+        for secret in ["anna.secret", token, "47", "pay", "Browser"] {
+            #expect(!payload.contains(secret), "\(payload)")
+        }
+
+        try await scene.relay.logged("event=push.settled challenge=\(login.challenge)")
+        let told = try await scene.auth(login.challenge)
+        #expect(told.steps == ["sent"] && told["login"] == "wait", "\(told)")
+        try await scene.finish(login, by: phone)
+        #expect(try await scene.auth(login.challenge).steps == ["answered"])
+        // Had there been a second one, the rounds of the outbox would have sent it before this login's.
+        _ = try await scene.login(token)
+        #expect(try await apple.service.next().challenge != login.challenge)
+        #expect(apple.service.acceptedCount == 2)
+    }
+
+    @Test func aDeadTokenIsDropped() async throws {
+        let apple = try await Apple.start()
+        let scene = try await Scene.start(apple: apple)
+        let (token, phone) = try await scene.enrol("anna", pushToken: Scene.pushToken("dead"))
+        apple.service.script("dead", .refuse(.unregistered), repeatsLast: true)
+        let login = try await scene.login(token)
+        try await scene.relay.logged("event=push.settled challenge=\(login.challenge)")
+        #expect(try await scene.auth(login.challenge).steps == ["refused"])
+        // The phone can still be asked to look by itself.
+        let next = try await scene.login(token)
+        #expect(next.factor == "pull")
+        try await scene.finish(next, by: phone)
+        #expect(try await apple.service.nextRequest().push?.challenge == login.challenge)
+        #expect(apple.service.acceptedCount == 0)
+        #expect(try Ledger.read(scene.relay) { try $0.texts("SELECT push_token FROM device") } == [""])
+    }
+
+    @Test func aServiceThatWasDownGetsItWhenItIsBack() async throws {
+        let apple = try await Apple.start()
+        let scene = try await Scene.start(apple: apple)
+        let (token, phone) = try await scene.enrol("anna")
+        await apple.service.stop()
+        let login = try await scene.login(token)
+        try await scene.relay.logged("event=push.postponed challenge=\(login.challenge)")
+        #expect(try await scene.auth(login.challenge).steps == ["queued"])
+        let ready = try await scene.anyone.send("GET", "/ready")
+        #expect(ready.status == 503)
+        #expect(ready.json["dependencies"]?.object?["push"]?.string == "missing", "\(ready)")
+        #expect(ready.json["dependencies"]?.object?["store"]?.string == "ok", "\(ready)")
+        try await apple.service.start()
+        let push = try await apple.service.next(within: .seconds(60))
+        #expect(push.challenge == login.challenge)
+        #expect(try #require(push.expiration) > SystemTime().now().seconds)
+        try await scene.relay.logged("event=push.settled challenge=\(login.challenge)")
+        #expect(try await scene.auth(login.challenge).steps == ["sent"])
+        #expect(try await scene.anyone.send("GET", "/ready").status == 200)
+        try await scene.finish(login, by: phone)
+    }
+
+    /// In the middle of its work: the push that was on its way comes again under the same id.
+    @Test func aServiceThatFallsSilentGetsItOnceMore() async throws {
+        let apple = try await Apple.start()
+        let scene = try await Scene.start(apple: apple)
+        let (token, phone) = try await scene.enrol("anna", pushToken: Scene.pushToken("dead"))
+        apple.service.script("dead", .silence)
+        let login = try await scene.login(token)
+        let first = try #require(try await apple.service.nextRequest().push)
+        try await apple.service.goAway()
+        let push = try await apple.service.next(within: .seconds(30))
+        #expect(push.id == first.id && push.challenge == login.challenge)
+        try await scene.finish(login, by: phone)
+    }
+
+    @Test func ofTwoPhonesTheLivingOneGetsIt() async throws {
+        let apple = try await Apple.start()
+        let scene = try await Scene.start(apple: apple)
+        let (token, _) = try await scene.enrol("anna", pushToken: Scene.pushToken("dead"))
+        let code = try #require(try await scene.shop.send("POST", "/user/anna/activation")["code"])
+        let living = try await scene.verify(
+            try TestPhone(pushToken: Scene.pushToken("a11e")), token: token, code: code)
+        apple.service.script("dead", .refuse(.unregistered), repeatsLast: true)
+        let login = try await scene.login(token)
+        #expect(try await apple.service.next().deviceToken == living.pushToken)
+        try await scene.relay.logged("event=push.settled challenge=\(login.challenge) outcome=accepted")
+        try await scene.relay.logged("event=push.settled challenge=\(login.challenge) outcome=\"410")
+        #expect(try await scene.auth(login.challenge).steps == ["sent"])
+        try await scene.finish(login, by: living)
+        #expect(apple.service.acceptedCount == 1)
+    }
+}

@@ -1,0 +1,68 @@
+import Bytes
+import Crypto
+import Glibc
+import HTTP2
+import TestSupport
+import Testing
+import World
+
+/// SIGHUP: certificates are read again for the connections to come, and those that stand are left alone.
+@Suite(.timeLimit(.minutes(1))) struct ReloadTests {
+    @Test func aNewCertificateIsShownToNewConnections() async throws {
+        let scene = try await Scene.start()
+        let line = try await scene.shop.line()
+        let before = try await shown(scene.relay)
+        let renewed = try renew(scene.relay)
+        #expect(renewed != before)
+        scene.relay.signal(SIGHUP)
+        try await scene.relay.logged("event=daemon.reloaded")
+        #expect(try await shown(scene.relay) == renewed)
+        #expect(try await line.send("GET", "/user/nobody").get().status == 404)
+        #expect(await line.state == .open)
+        // With all that a client certificate needs.
+        #expect(try await scene.shop.line().send("GET", "/user/nobody").get().status == 404)
+    }
+
+    @Test(arguments: ["server.pem", "server.key", "website-ca.pem", "device-ca.pem"])
+    func aCorruptFileChangesNothing(_ name: String) async throws {
+        let scene = try await Scene.start()
+        let line = try await scene.shop.line()
+        let before = try await shown(scene.relay)
+        let good = try TextFile.read(scene.relay.file(name))
+        _ = try renew(scene.relay)
+        try TextFile.write("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", to: scene.relay.file(name))
+        scene.relay.signal(SIGHUP)
+        let logged = try await scene.relay.logged("event=daemon.reload ")
+        #expect(logged.contains("level=error"))
+        #expect(logged.contains(name))
+        #expect(try await shown(scene.relay) == before)
+        #expect(try await line.send("GET", "/user/nobody").get().status == 404)
+        #expect(try await scene.shop.line().send("GET", "/user/nobody").get().status == 404)
+        // Mended, it goes on as if nothing had been.
+        let renewed = name.hasPrefix("server") ? try renew(scene.relay) : try serial(scene.relay.file("server.pem"))
+        if !name.hasPrefix("server") { try TextFile.write(good, to: scene.relay.file(name)) }
+        scene.relay.signal(SIGHUP)
+        try await scene.relay.logged("event=daemon.reloaded")
+        #expect(try await shown(scene.relay) == renewed)
+    }
+
+    /// Puts a new certificate and key in the place of the server's; its serial.
+    private func renew(_ relay: RunningRelay) throws -> String {
+        let authority = try CertificateAuthority(
+            certificatePEM: try TextFile.bytes(relay.file("ca.pem")),
+            keyPEM: Secret(try TextFile.bytes(relay.file("ca.key"))))
+        let issued = try authority.issueServer(names: ["localhost", "127.0.0.1"], days: 90, at: SystemTime().now())
+        try TextFile.write(try issued.certificatePEM(), to: relay.file("server.pem"))
+        try TextFile.write(try issued.keyPEM().reveal(), to: relay.file("server.key"))
+        return issued.certificate.serial
+    }
+
+    private func serial(_ path: String) throws -> String { try Certificate(pem: try TextFile.bytes(path)).serial }
+
+    /// The serial of what a stranger is shown.
+    private func shown(_ relay: RunningRelay) async throws -> String {
+        let seen = try await Child.run(
+            "openssl", ["s_client", "-connect", "127.0.0.1:\(relay.port)", "-alpn", "h2", "-showcerts"])
+        return try Certificate(pem: Array(seen.output.utf8)).serial
+    }
+}
