@@ -16,7 +16,7 @@ private struct RawServer {
     private let fd: Int32
 
     init() {
-        let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
@@ -36,6 +36,8 @@ private struct RawServer {
     /// The connection that comes, past its preface.
     func accept() -> RawPeer {
         let peer = RawPeer(fd: Glibc.accept(fd, nil, nil))
+        // A program that another test starts must not hold it too: it would not be closed when we close it.
+        _ = fcntl(peer.fd, F_SETFD, FD_CLOEXEC)
         var preface = [UInt8](repeating: 0, count: 24)
         let count = recv(peer.fd, &preface, 24, Int32(MSG_WAITALL))
         precondition(count == 24)

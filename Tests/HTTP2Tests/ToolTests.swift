@@ -17,6 +17,7 @@ private func run(_ arguments: [String], in directory: String) async throws -> (s
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        posix_spawn_file_actions_addclosefrom_np(&actions, 3)
         let words = arguments.map { strdup($0) }
         defer { for word in words { free(word) } }
         var process: pid_t = 0

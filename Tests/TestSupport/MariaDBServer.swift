@@ -127,6 +127,8 @@ public final class MariaDBServer: Sendable {
         }
         posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_APPEND, 0o600)
         posix_spawn_file_actions_adddup2(&actions, 1, 2)
+        // A connection of another test is not closed while a server holds it too.
+        posix_spawn_file_actions_addclosefrom_np(&actions, 3)
         // A process group of its own: an interrupt at the keyboard ends the tests, and the janitor the rest.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
