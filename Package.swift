@@ -151,7 +151,10 @@ let package = Package(
             ["Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Relay", "Storage", "TestSupport", "World"]),
         tests(
             "Storage",
-            ["Bytes", "CLinux", "Crypto", "EventLoop", "Log", "Relay", "Storage", "TestSupport", "World"]),
+            [
+                "Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "Log", "Relay", "Storage", "TestSupport",
+                "World",
+            ]),
         tests("TestSupport", ["TestSupport"]),
         tests("TLS", ["Bytes", "Crypto", "EventLoop", "TLS", "World"]),
         tests("World", ["World"]),

@@ -45,6 +45,7 @@ public final class Relay: Sendable {
     public let id: RelayID
     public let waits = Waits()
     let peers = Peers()
+    let running = Running()
 
     public init(
         settings: Settings, store: any RelayStore, push: (any PushSender)?, phones: CertificateAuthority,

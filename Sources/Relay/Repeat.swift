@@ -2,6 +2,7 @@ import Bytes
 import Crypto
 import Domain
 import Log
+import Synchronization
 import World
 
 /// A request that comes again under the same Idempotency-Key gets the answer it had, and changes nothing again.
@@ -39,17 +40,21 @@ public struct RepeatRow: Sendable, Equatable {
     public let fingerprint: [UInt8]
     public let state: State
     public let operation: OperationID
-    /// A living relay runs it.
+    /// The relay that runs it, or has died while it did.
+    public let holder: RelayID?
+    /// That relay lives.
     public let isHeld: Bool
     public let status: Int?
     public let sealed: [UInt8]?
 
     public init(
-        fingerprint: [UInt8], state: State, operation: OperationID, isHeld: Bool, status: Int?, sealed: [UInt8]?
+        fingerprint: [UInt8], state: State, operation: OperationID, holder: RelayID?, isHeld: Bool, status: Int?,
+        sealed: [UInt8]?
     ) {
         self.fingerprint = fingerprint
         self.state = state
         self.operation = operation
+        self.holder = holder
         self.isHeld = isHeld
         self.status = status
         self.sealed = sealed
@@ -72,11 +77,39 @@ public enum Repetition: Sendable {
     case mismatch
 }
 
+/// The operations that run in this process under an Idempotency-Key. The store knows the relay alone, and cannot be told
+/// that a request has ended when it was the store that failed.
+final class Running: Sendable {
+    private let operations = Mutex<Set<OperationID>>([])
+
+    /// False when it runs already.
+    @discardableResult func insert(_ operation: OperationID) -> Bool {
+        operations.withLock { $0.insert(operation).inserted }
+    }
+
+    func remove(_ operation: OperationID) { operations.withLock { _ = $0.remove(operation) } }
+}
+
 extension Relay {
     static let keptFor = Duration.seconds(24 * 3600)
 
     public func begin(_ repeatable: Repeatable) async throws(Refusal) -> Repetition {
         let fresh = operations.new()
+        // Before the store has it: whoever finds it there must find it here.
+        running.insert(fresh.id)
+        let repetition: Repetition
+        do throws(Refusal) {
+            repetition = try await begin(repeatable, or: fresh)
+        } catch {
+            running.remove(fresh.id)
+            throw error
+        }
+        if case .run(let operation) = repetition, operation.id == fresh.id { return repetition }
+        running.remove(fresh.id)
+        return repetition
+    }
+
+    private func begin(_ repeatable: Repeatable, or fresh: Operation) async throws(Refusal) -> Repetition {
         let row = try await ask("idempotency") { () async throws(StoreFailure) in
             try await store.begin(repeatable, as: fresh.id, relay: id, at: time.now())
         }
@@ -93,12 +126,21 @@ extension Relay {
             }
             return .kept(status: status, body: body)
         case .running where row.operation == fresh.id: return .run(fresh)
-        case .running where row.isHeld: return .stillRunning
+        case .running where row.isHeld && row.holder != id: return .stillRunning
         case .running:
-            let mine = try await ask("idempotency") { () async throws(StoreFailure) in
-                try await store.resume(repeatable, as: row.operation, relay: id)
+            // Left by a relay that died, or by this one when the store failed before it could be told of the end.
+            guard running.insert(row.operation) else { return .stillRunning }
+            do throws(Refusal) {
+                let mine = try await ask("idempotency") { () async throws(StoreFailure) in
+                    try await store.resume(repeatable, as: row.operation, relay: id)
+                }
+                if mine { return .run(operations.again(row.operation)) }
+            } catch {
+                running.remove(row.operation)
+                throw error
             }
-            return mine ? .run(operations.again(row.operation)) : .stillRunning
+            running.remove(row.operation)
+            return .stillRunning
         }
     }
 
@@ -120,6 +162,7 @@ extension Relay {
         try await ask("idempotency") { () async throws(StoreFailure) in
             try await store.finish(repeatable, as: operation.id, kept)
         }
+        running.remove(operation.id)
     }
 
     /// The request ended without an answer to keep.
@@ -127,6 +170,7 @@ extension Relay {
         _ = try? await ask("idempotency") { () async throws(StoreFailure) in
             try await store.release(repeatable, as: operation.id)
         }
+        running.remove(operation.id)
     }
 
     private func associated(_ repeatable: Repeatable) -> [UInt8] {

@@ -187,6 +187,7 @@ import World
         await rig.settled()
         #expect(first.challenge == again.challenge && first.number == again.number)
         #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
+        #expect(rig.pushes.sent.count == 1)
         let told = try await rig.on { relay in try await relay.tell(first.challenge, to: shop) }
         #expect(told.result == .wait)
         // It was sent and settled; whoever asks once more is not a reason to ring the phone again.

@@ -69,7 +69,8 @@ public struct Settlement: Sendable {
     public let challenge: ChallengeID
     public let step: StepState
     public let outcome: String
-    /// Set when the token is dead: the phone's token is dropped if it was registered before this moment.
+    public let deviceToken: String
+    /// Set when the token is dead: it is dropped if it is the phone's still and was registered before this moment.
     public let tokenDeadSince: Timestamp?
     public let at: Timestamp
 }
@@ -106,7 +107,7 @@ extension Relay {
     ) async {
         let settlement = Settlement(
             errand: message.id, challenge: message.challenge, step: step, outcome: outcome,
-            tokenDeadSince: tokenDeadSince, at: time.now())
+            deviceToken: message.deviceToken, tokenDeadSince: tokenDeadSince, at: time.now())
         let operation = operations.new()
         // A failure leaves the row leased to us; it is due again when the lease is over.
         let written: Void? = try? await ask("deliver") { () async throws(StoreFailure) in

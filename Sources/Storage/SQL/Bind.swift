@@ -19,8 +19,10 @@ extension Store: BindStore {
             "bind", operation,
             [
                 Step(
+                    markUserOfCode, .id(operation), .id(device.user), .blob(digest), .moment(device.at)),
+                Step(
                     useActivation, .moment(device.at), .id(operation), .blob(digest), .id(device.user),
-                    .moment(device.at)),
+                    .moment(device.at), .id(operation)),
                 Step(updateDevice, values: device.changes(operation) + [.id(device.id)] + used),
                 Step(insertDevice, values: device.values(operation) + used),
                 Step(
@@ -69,10 +71,19 @@ private let enrolmentOfUser = Statement(
     WHERE u.token = ? AND w.state = 'active'
     """)
 
+/// Locks the user's row: a user that is being forgotten gets no phone that would be left behind.
+private let markUserOfCode = Statement(
+    """
+    UPDATE user SET operation = ? WHERE id = ? AND EXISTS
+    (SELECT 1 FROM activation a
+    WHERE a.digest = ? AND a.user_id = user.id AND a.used_at IS NULL AND a.expires_at > ?)
+    """)
+
 private let useActivation = Statement(
     """
     UPDATE activation SET used_at = ?, operation = ?
-    WHERE digest = ? AND user_id = ? AND used_at IS NULL AND expires_at > ?
+    WHERE digest = ? AND user_id = ? AND used_at IS NULL AND expires_at > ? AND EXISTS
+    (SELECT 1 FROM user u WHERE u.id = activation.user_id AND u.operation = ?)
     """)
 
 /// True while the code was used by this operation and the operation has not been carried out. A phone that sends the

@@ -41,7 +41,7 @@ extension Store: DeliverStore {
         let challenge = SQLValue.id(settlement.challenge)
         var writes = [
             Step(
-                auditSettle, .id(operation), now, .text(String(settlement.outcome.prefix(32))), .id(settlement.errand))
+                auditSettle, .id(operation), now, .text(Self.short(settlement.outcome)), .id(settlement.errand))
         ]
         if settlement.step == .sent {
             writes.append(Step(markSent, challenge, .id(operation)))
@@ -53,10 +53,17 @@ extension Store: DeliverStore {
                     .id(operation)))
         }
         if let since = settlement.tokenDeadSince {
-            writes.append(Step(dropToken, .moment(since), .id(settlement.errand), .id(operation)))
+            writes.append(
+                Step(
+                    dropToken, .moment(since), .text(settlement.deviceToken), .id(settlement.errand), .id(operation)))
         }
         writes.append(Step(dropErrand, .id(settlement.errand), .id(operation)))
         try await run(Query(change: Change("settle", operation, writes)) { _ in () })
+    }
+
+    /// As much as the column holds, counted as the database counts. The push service has the say in what it holds.
+    private static func short(_ outcome: String) -> String {
+        String(String.UnicodeScalarView(outcome.unicodeScalars.prefix(32)))
     }
 
     public func postpone(_ errand: ErrandID, until: Timestamp) async throws(StoreFailure) {
@@ -65,11 +72,14 @@ extension Store: DeliverStore {
     }
 }
 
+/// Nobody frees what a relay leaves that died after it was buried (it may have been taken for dead and lived on), so a
+/// holder without a row is nobody.
 private let takeDue = Statement(
     """
     UPDATE outbox SET holder = ?, claim = ?, due_at = ?, attempts = attempts + 1
     WHERE /*S! id IN (SELECT id FROM outbox WHERE */
-    due_at <= ? AND (holder IS NULL OR holder = ?) ORDER BY due_at LIMIT ? /*S! ) */
+    due_at <= ? AND (holder IS NULL OR holder = ? OR NOT EXISTS (SELECT 1 FROM relay r WHERE r.id = outbox.holder))
+    ORDER BY due_at LIMIT ? /*S! ) */
     """)
 
 private let claimed = Statement("SELECT id, kind, challenge_id FROM outbox WHERE claim = ?")
@@ -109,7 +119,7 @@ private let stepFailed = Statement(
 private let dropToken = Statement(
     """
     UPDATE device SET push_token = ''
-    WHERE push_token_at <= ? AND id = (SELECT o.device_id FROM outbox o WHERE o.id = ?) AND
+    WHERE push_token_at <= ? AND push_token = ? AND id = (SELECT o.device_id FROM outbox o WHERE o.id = ?) AND
     """ + settled)
 
 private let dropErrand = Statement("DELETE FROM outbox WHERE id = ? AND" + settled)

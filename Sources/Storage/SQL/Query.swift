@@ -5,51 +5,37 @@ import Relay
 /// ways of running it.
 public struct Query<Answer: Sendable>: Sendable {
     let script: Script
-    /// What to run first, when the script may have been run by somebody who did not live to say so.
-    let lookUp: Script?
     let answer: @Sendable ([Rows]) throws(StoreFailure) -> Answer
 
     init(script: Script, answer: @escaping @Sendable ([Rows]) throws(StoreFailure) -> Answer) {
         self.script = script
-        lookUp = nil
         self.answer = answer
     }
 
     init(change: Change, answer: @escaping @Sendable ([Rows]) throws(StoreFailure) -> Answer) {
-        script = change.script
-        lookUp = change.lookUp
-        self.answer = answer
-    }
-
-    /// The script, without its writes if they were made already.
-    func script(known rows: [Rows]?) -> Script {
-        rows?.happened == true ? Script(script.name, reads: script.reads) : script
+        self.init(script: change.script, answer: answer)
     }
 }
 
 /// A script that changes something under an operation. Its first read tells whether the guards let it happen.
 struct Change {
     let script: Script
-    let lookUp: Script?
 
     init(_ name: StaticString, _ operation: Operation, _ writes: [Step], reads: [Step] = []) {
-        let happened = Step(Audit.happened, .id(operation))
-        script = Script(name, operation: operation.id.bytes, writes: writes, reads: [happened] + reads)
-        lookUp = operation.mayHaveRun ? Script(name, reads: [happened]) : nil
+        script = Script(
+            name, operation: operation.id.bytes, mayHaveRun: operation.mayHaveRun, writes: writes,
+            reads: [Step(Audit.happened, .id(operation))] + reads)
     }
 }
 
 extension Store {
     public func run<Answer>(_ query: Query<Answer>) async throws(StoreFailure) -> Answer {
-        var known: [Rows]?
-        if let lookUp = query.lookUp { known = try await run(lookUp) }
-        return try query.answer(try await run(query.script(known: known)))
+        try query.answer(try await run(query.script))
     }
 
     /// For a program without a loop.
     public func runBlocking<Answer>(_ query: Query<Answer>) throws(StoreFailure) -> Answer {
-        let known = try query.lookUp.map { lookUp throws(StoreFailure) in try runBlocking(lookUp) }
-        return try query.answer(try runBlocking(query.script(known: known)))
+        try query.answer(try runBlocking(query.script))
     }
 }
 

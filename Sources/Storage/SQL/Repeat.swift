@@ -18,8 +18,8 @@ extension Store: RepeatStore {
                 guard let row = rows[0].first else { return nil }
                 return RepeatRow(
                     fingerprint: try row.blob(0), state: try row.word(1), operation: try row.id(2),
-                    isHeld: try row.bool(3), status: try row.optionalInteger(4).map { Int($0) },
-                    sealed: try row.optionalBlob(5))
+                    holder: try row.optionalID(6), isHeld: try row.bool(3),
+                    status: try row.optionalInteger(4).map { Int($0) }, sealed: try row.optionalBlob(5))
             })
     }
 
@@ -63,7 +63,8 @@ private let insertRow = Statement(
 
 private let readRow = Statement(
     """
-    SELECT i.fingerprint, i.state, i.operation, EXISTS (SELECT 1 FROM relay r WHERE r.id = i.holder), i.status, i.answer
+    SELECT i.fingerprint, i.state, i.operation, EXISTS (SELECT 1 FROM relay r WHERE r.id = i.holder), i.status, i.answer,
+    i.holder
     FROM idempotency i WHERE i.website_id = ? AND i.digest = ?
     """)
 

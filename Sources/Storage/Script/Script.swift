@@ -49,12 +49,19 @@ public struct Script: Sendable {
     /// The 16 bytes under which the script leaves a row in `audit` if it had an effect. With them a retry can find out
     /// whether the first try was committed. A script with writes and without an operation must bear being run twice.
     public let operation: [UInt8]?
+    /// Somebody may have run it before, under this operation, without living to say so: if it was committed, only its
+    /// reads are run.
+    public let mayHaveRun: Bool
     public let writes: [Step]
     public let reads: [Step]
 
-    public init(_ name: StaticString, operation: [UInt8]? = nil, writes: [Step] = [], reads: [Step] = []) {
+    public init(
+        _ name: StaticString, operation: [UInt8]? = nil, mayHaveRun: Bool = false, writes: [Step] = [],
+        reads: [Step] = []
+    ) {
         self.name = name
         self.operation = operation
+        self.mayHaveRun = mayHaveRun
         self.writes = writes
         self.reads = reads
     }

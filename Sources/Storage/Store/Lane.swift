@@ -17,12 +17,15 @@ final class Lane: Sendable {
     struct Entry: Sendable {
         let submission: Submission
         /// It may have been committed already.
-        var isRetry = false
+        var isRetry: Bool
         /// It has failed together with others, and is run by itself.
         var alone = false
         var failures = 0
 
-        init(_ submission: Submission) { self.submission = submission }
+        init(_ submission: Submission) {
+            self.submission = submission
+            isRetry = submission.script.mayHaveRun
+        }
     }
 
     private struct Queue {
@@ -133,7 +136,12 @@ final class Lane: Sendable {
             note(nil)
             deliver(zip(batch, results).map { ($0.submission, .success($1)) })
         case .failure(let failure):
-            if case .statement = failure {} else { note(failure.message) }
+            switch failure {
+            case .statement: break
+            // Two that were in each other's way: it is tried again before anybody notices.
+            case .conflict where batch.allSatisfy { $0.failures == 0 }: break
+            default: note(failure.message)
+            }
             retry(batch, after: failure, hadBegun: transaction.hasBegun)
         }
     }

@@ -30,7 +30,7 @@ extension [Migration] {
     private static let record = Statement("INSERT INTO migration (version, applied_at) VALUES (?, ?)")
     // Two programs that migrate at once: the second one waits, and then finds nothing to do. SQLite's transaction does
     // the same by itself.
-    private static let lock = Statement("SELECT GET_LOCK(CONCAT(DATABASE(), '.migration'), 60)")
+    private static let lock = Statement("SELECT GET_LOCK(CONCAT(DATABASE(), '.migration'), 600)")
     private static let unlock = Statement("SELECT RELEASE_LOCK(CONCAT(DATABASE(), '.migration'))")
 
     private var known: Int64 { last?.version ?? 0 }

@@ -1,0 +1,188 @@
+import Bytes
+import Crypto
+import Domain
+import World
+
+@testable import Relay
+@testable import Storage
+
+/// Some hundred users with everything that belongs to users, and every verb of the store for one of them.
+enum Sample {
+    static let count = 400
+    static let now = Timestamp(seconds: 1_800_000_000)
+    private static let later = now + .seconds(300)
+
+    /// One of a thing; the same number is the same id.
+    static func id<Thing>(_ number: Int) -> Identifier<Thing> {
+        guard let id = Identifier<Thing>([UInt8](repeating: 0, count: 8) + bytes(number)) else { fatalError() }
+        return id
+    }
+
+    private static func bytes(_ number: Int) -> [UInt8] { (0..<8).map { UInt8(number >> (56 - $0 * 8) & 0xff) } }
+    private static func key(_ number: Int) -> [UInt8] { SHA256.hash(bytes(number)) }
+
+    private static let website: WebsiteID = id(1)
+    private static let relay: RelayID = id(1)
+
+    static func fill(_ store: Store, at url: StorageURL) async throws {
+        var steps = [
+            Step(
+                Statement("INSERT INTO website VALUES (?, 'shop', 'Shop', 'active', '{}', NULL, ?, ?)"), .id(website),
+                .moment(now), .id(website)),
+            Step(
+                Statement("INSERT INTO website_key VALUES (?, ?, ?)"), .blob(key(1)), .id(website), .moment(now)),
+            Step(Statement("INSERT INTO relay VALUES (?, 0, ?)"), .id(relay), .moment(now)),
+        ]
+        for number in 1...count { steps += rows(number) }
+        _ = try await store.run(Script("fill", writes: steps))
+        if url.dialect == .mariadb {
+            _ = try await store.run(Script("analyze", writes: [Step(analyze)]))
+        }
+    }
+
+    private static let analyze = Statement(
+        "ANALYZE TABLE user, device, challenge, step, outbox, activation, audit, idempotency")
+
+    private static let user = Statement(
+        "INSERT INTO user VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, ?, ?, ?)")
+    private static let device = Statement(
+        """
+        INSERT INTO device (id, user_id, state, platform, environment, push_token, push_token_at, public_key, thumbprint,
+        created_at, operation) VALUES (?, ?, 'active', 'ios', 'production', 'token', ?, NULL, ?, ?, ?)
+        """)
+    private static let challenge = Statement(
+        """
+        INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, guesses, asked_at, expires_at,
+        operation) VALUES (?, ?, ?, 'asked', '{}', ?, ?, 0, ?, ?, ?)
+        """)
+    private static let step = Statement("INSERT INTO step VALUES (?, 1, 'push', 'queued', ?)")
+    private static let errand = Statement(
+        "INSERT INTO outbox (id, kind, challenge_id, device_id, due_at, attempts) VALUES (?, 'push', ?, ?, ?, 0)")
+    private static let activation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, ?)")
+    private static let audit = Statement(
+        "INSERT INTO audit (operation, at, event, website_id) VALUES (?, ?, 'user.registered', ?)")
+    private static let idempotency = Statement(
+        """
+        INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)
+        VALUES (?, ?, ?, 'running', ?, ?)
+        """)
+
+    private static func rows(_ number: Int) -> [Step] {
+        let id = SQLValue.blob([UInt8](repeating: 0, count: 8) + bytes(number))
+        // Most of what is kept is not due yet.
+        let due = SQLValue.moment(number < 5 ? now - .seconds(5) : later)
+        return [
+            Step(
+                user, id, id, .id(website), .text("user-\(number)"), .text("\(number)@example.com"),
+                .text("+4912345\(number)"), id, .moment(now), id),
+            Step(device, id, id, .moment(now), .blob(key(number)), .moment(now), id),
+            Step(
+                challenge, id, .id(website), id, .blob(Array("{}".utf8)), id, .moment(now), .moment(later), id),
+            Step(step, id, .moment(now)),
+            Step(errand, id, id, id, due),
+            Step(activation, .blob(key(number)), id, .moment(now), .moment(later), id),
+            Step(audit, id, .moment(now), .id(website)),
+            Step(idempotency, .id(website), .blob(key(number)), .blob(key(number)), id, due),
+        ]
+    }
+
+    /// Binds a further phone to the user of that number.
+    static func bind(_ number: Int, on store: Store, as operation: Domain.Operation) async throws {
+        _ = try await store.bind(phone(number + 10_000, of: number), digest: key(number), as: operation)
+    }
+
+    static func addCode(
+        _ digest: [UInt8], to number: Int, on store: Store, as operation: Domain.Operation
+    ) async throws {
+        _ = try await store.activate(
+            NewActivation(digest: digest, user: id(number), createdAt: now, expiresAt: later), website: website,
+            as: operation)
+    }
+
+    static func forget(_ number: Int, on store: Store, as operation: Domain.Operation) async throws {
+        _ = try await store.forget(id(number), website: website, at: now, as: operation)
+    }
+
+    /// Every verb, most of them about a user of their own. What the verbs answer is no matter here.
+    static func runEverything(on store: Store) async throws {
+        let operations = Operations(
+            masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
+        func operation() -> Domain.Operation { operations.new() }
+
+        _ = try await store.website(named: "shop", key: key(1))
+        _ = try await store.device(id(10), key: key(10))
+        let registration = Registration(
+            username: "new", email: "n@example.com", phone: "+49", displayName: nil, language: nil)
+        _ = try await store.register(
+            NewUser(id: id(9001), token: id(9001), website: website, registration: registration, createdAt: now),
+            activation: activation(9001, of: 9001), as: operation())
+        _ = try await store.user(named: "user-10", of: website)
+        _ = try await store.user(token: id(10), of: website)
+        _ = try await store.devices(of: id(10))
+        _ = try await store.activate(activation(9002, of: 11), website: website, as: operation())
+        _ = try await store.enrolment(of: id(12))
+        _ = try await store.bind(phone(9003, of: 12), digest: key(12), as: operation())
+        _ = try await store.bindByWebsite(phone(9004, of: 13), website: website, as: operation())
+        for subject in [Subject.token(id(14)), .username("user-14")] {
+            _ = try await store.subject(subject, of: website)
+        }
+        _ = try await store.ask(asked(9005, of: 14), as: operation())
+        _ = try await store.challenge(id(15), of: website)
+        _ = try await store.challenge(id(15), of: id(15) as UserID)
+        _ = try await store.countGuess(id(15), limit: 10, at: now, as: operation())
+        let end = ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later)
+        let credential = PhoneCredential(id: id(15), user: id(15), key: key(15))
+        for device in [credential, nil] {
+            let closing = Closing(
+                challenge: id(device == nil ? 16 : 15), life: end, device: device, event: "challenge.answered", at: now)
+            _ = try await store.close(closing, as: operation())
+        }
+        let over = ChallengeLife(state: .expired, decision: nil, reason: .expired, expiresAt: later)
+        _ = try await store.close(
+            Closing(challenge: id(17), life: over, event: "challenge.expired", at: later), as: operation())
+        _ = try await store.claim(
+            Claim(id: id(9006), relay: relay, now: now, leasedUntil: later, limit: 100))
+        _ = try await store.push(id(18))
+        for (number, step) in [(18, StepState.sent), (19, .refused)] {
+            try await store.settle(
+                Settlement(
+                    errand: id(number), challenge: id(number), step: step, outcome: "outcome", deviceToken: "token",
+                    tokenDeadSince: step == .refused ? now : nil, at: now), as: operation())
+        }
+        try await store.postpone(id(20), until: later)
+        let repeated = Repeatable(website: website, route: "r", key: "k", content: [])
+        _ = try await store.begin(repeated, as: id(9007), relay: relay, at: now)
+        _ = try await store.resume(repeated, as: id(9007), relay: relay)
+        try await store.release(repeated, as: id(9007))
+        try await store.finish(repeated, as: id(9007), KeptAnswer(state: .done, status: 200, sealed: [1]))
+        _ = try await store.forget(id(21), website: website, at: now, as: operation())
+        _ = try await store.beat(relay, at: now)
+        try await store.dropKept(before: now - .seconds(1))
+        _ = await store.check()
+        _ = try await store.run(StoreStatus.query)
+        let other = Websites.New(
+            id: id(2), name: "bank", displayName: "Bank", policy: "{}", callback: nil, keyThumbprint: key(2),
+            createdAt: now)
+        _ = try await store.run(Websites.add(other, as: operation()))
+        _ = try await store.run(Websites.list())
+        try await store.bury(relay, at: now)
+    }
+
+    private static func activation(_ number: Int, of user: Int) -> NewActivation {
+        NewActivation(digest: key(number), user: id(user), createdAt: now, expiresAt: later)
+    }
+
+    private static func phone(_ number: Int, of user: Int) -> NewDevice {
+        NewDevice(
+            id: id(number), user: id(user), name: nil, platform: .ios, environment: .production, pushToken: "t",
+            publicKey: nil, thumbprint: key(number), revocation: nil, binding: nil, at: now)
+    }
+
+    private static func asked(_ number: Int, of user: Int) -> NewChallenge {
+        NewChallenge(
+            id: id(number), website: website, user: id(user), life: ChallengeLife(expiresAt: later), policy: "{}",
+            context: [1], nonce: bytes(1) + bytes(2), number: nil, factor: .push, step: .queued,
+            pushes: [NewChallenge.Errand(id: id(number + 5000), device: id(user), leasedUntil: later, holder: relay)],
+            expiry: id(number), askedAt: now)
+    }
+}
