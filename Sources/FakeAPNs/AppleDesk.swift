@@ -82,7 +82,7 @@ final class AppleDesk: Handler {
         case .silence: (outcome, response) = (.other, nil)
         }
         record(request, push, outcome)
-        guard let response else { return Self.silence }
+        guard let response else { return silence }
         guard delay > .zero else { return .now(response) }
         return .later(deadline: delay + .seconds(60), late: response) { [loop] in
             await loop.sleep(for: delay)
@@ -90,17 +90,14 @@ final class AppleDesk: Handler {
         }
     }
 
-    private static var silence: Reply {
+    /// Work that goes on, and not a held request: a server that drains answers those.
+    private var silence: Reply {
         let nothing = Response(status: 500)
         let day = Duration.seconds(24 * 3600)
-        return .later(deadline: day, late: nothing) {
-            .held(Hold(duration: day, wait: Never(), finish: { nothing }))
+        return .later(deadline: day, late: nothing) { [loop] in
+            await loop.sleep(for: day)
+            return .response(nothing)
         }
-    }
-
-    private struct Never: Wait {
-        func arm(_ wake: @escaping @Sendable () -> Void) {}
-        func cancel() {}
     }
 
     private func record(_ request: Request, _ push: ReceivedPush?, _ outcome: RecordedRequest.Outcome) {
