@@ -194,6 +194,25 @@ import World
         #expect(rig.pushes.sent.map(\.challenge) == [first.challenge])
     }
 
+    @Test(arguments: StoreKind.all) func theSameOperationTwiceAtOnceAsksOnce(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
+        let operation = rig.relay.operations.new()
+        let ask: @Sendable (Relay) async throws -> Asked = { relay in
+            try await relay.login(
+                LoginRequest(subject: .token(user)), by: shop, as: relay.operations.again(operation.id))
+        }
+        let asked = try await withThrowingTaskGroup(of: Asked.self) { group in
+            for _ in 0..<8 { group.addTask { try await rig.on(ask) } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        await rig.settled()
+        #expect(Set(asked.map(\.challenge)).count == 1)
+        let told = try await rig.on { relay in try await relay.tell(asked[0].challenge, to: shop) }
+        #expect(told.result == .wait)
+    }
+
     @Test(arguments: StoreKind.all) func anUnboundUserIsToldAtOnce(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
