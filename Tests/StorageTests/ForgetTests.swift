@@ -1,0 +1,58 @@
+import Bytes
+import Crypto
+import Domain
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+@testable import Storage
+
+/// Two relays on one database: one forgets a user while the other binds a phone to it.
+struct ForgetTests {
+    private static let running = Statement(
+        "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE ?")
+    private static let lock = Statement("UPDATE activation SET used_at = NULL WHERE digest = ?")
+    private static let left = Statement("SELECT count(*) FROM device WHERE user_id NOT IN (SELECT id FROM user)")
+
+    @Test(.timeLimit(.minutes(2))) func aForgottenUserLeavesNoPhoneBehind() async throws {
+        let database = try Engine.mariadb.database(Migration.all)
+        let first = try database.open()
+        defer { first.close() }
+        let second = try database.open()
+        defer { second.close() }
+        try await Sample.fill(first, at: database.url)
+        let operations = Operations(
+            masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
+        // A further code, in front of the one that the phone has: whoever holds its row halts the forgetting after the
+        // phones and before the codes.
+        let early = [UInt8](repeating: 0, count: 32)
+        try await Sample.addCode(early, to: 1, on: first, as: operations.new())
+        let holder = try database.url.session(.writing)
+        defer { holder.close() }
+        try holder.begin(.writing)
+        _ = try holder.run([Step(Self.lock, .blob(early))])
+
+        async let forgotten: Void = Sample.forget(1, on: first, as: operations.new())
+        try await wait(on: second, for: "DELETE FROM activation%")
+        let isBound = Atomic<Bool>(false)
+        async let bound: Void = {
+            try? await Sample.bind(1, on: second, as: operations.new())
+            isBound.store(true, ordering: .sequentiallyConsistent)
+        }()
+        try await wait(on: second, for: "UPDATE user%") { isBound.load(ordering: .sequentiallyConsistent) }
+        try holder.commit()
+        await bound
+        try await forgotten
+        #expect(try await first.run(Script("left", reads: [Step(Self.left)]))[0][0].integer(0) == 0)
+    }
+
+    /// Until a connection runs, or waits to run, such a statement.
+    private func wait(on store: Store, for statement: String, or isEnough: () -> Bool = { false }) async throws {
+        let script = Script("running", reads: [Step(Self.running, .text(statement))])
+        while !isEnough() {
+            if try await store.run(script)[0][0].integer(0) > 0 { return }
+        }
+    }
+}
