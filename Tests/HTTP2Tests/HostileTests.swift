@@ -101,8 +101,8 @@ struct HostileTests {
         let ended = try await attacked(receiveBuffer: 2048) { peer -> Bool in
             peer.open()
             var sent = 0
-            while sent < 200_000, peer.send((sent..<sent + 100).flatMap(flood.piece)) { sent += 100 }
-            return sent < 200_000
+            while sent < 5_000_000, peer.send((sent..<sent + 100).flatMap(flood.piece)) { sent += 100 }
+            return sent < 5_000_000
         }
         #expect(ended)
     }
