@@ -81,6 +81,7 @@ final class Session {
         case .server: code = nghttp2_session_server_new2(&made, SessionSetup.callbacks, nil, SessionSetup.server)
         case .client: code = nghttp2_session_client_new2(&made, SessionSetup.callbacks, nil, SessionSetup.client)
         }
+        // It fails for want of memory alone, and Swift ends the process for that everywhere else.
         guard code == 0, let made else { fatalError("nghttp2: out of memory") }
         session = made
         nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())

@@ -44,6 +44,7 @@ enum PEM {
         // OpenSSL takes no null for an empty text.
         let text = text.isEmpty ? [UInt8(ascii: "\n")] : text
         return text.withUnsafeBytes { bytes in
+            // It fails for want of memory alone, and Swift ends the process for that everywhere else.
             guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(bytes.count)) else { fatalError("out of memory") }
             defer { BIO_free(bio) }
             return body(bio)

@@ -30,6 +30,7 @@ final class MariaDBSession: Session {
     func begin(_ purpose: Purpose) throws(SessionFailure) {
         guard !isClosed else { throw .refused("the database is closed") }
         if connection == nil {
+            // On the engine's own thread, which has nothing else to do: a server that is gone is not asked in a circle.
             if failures > 0 { usleep(min(1_000_000, 25_000 << UInt32(min(failures, 6)))) }
             try connect()
         }
