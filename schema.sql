@@ -37,6 +37,8 @@ CREATE TABLE IF NOT EXISTS user (
     phone varchar(16),
     display_name varchar(128),
     language varchar(35),
+    state varchar(16) NOT NULL,             -- active; locked (too many wrong answers), frozen ("this was not me")
+    proved_at datetime(3),                  -- since when a factor of the user's own is bound: a further one needs approval
     challenge_id binary(16),                -- the newest challenge
     created_at datetime(3) NOT NULL,
     operation binary(16) NOT NULL,
@@ -53,6 +55,7 @@ CREATE TABLE IF NOT EXISTS activation (
     created_at datetime(3) NOT NULL,
     expires_at datetime(3) NOT NULL,
     used_at datetime(3),
+    approval varchar(16),                   -- who approved of a further phone: user, website (its policy), operator
     operation binary(16) NOT NULL
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
@@ -72,11 +75,17 @@ CREATE TABLE IF NOT EXISTS device (
     thumbprint binary(32),                  -- SHA-256 of the SubjectPublicKeyInfo
     revocation binary(32),                  -- SHA-256 of the revocation code
     binding text,                           -- what the phone signed for the website under the website's own k
+    approval binary(16),                    -- while it is waiting: the challenge with which its user approves of it
+    failures int NOT NULL,                  -- wrong numbers since the last right one
+    failed_at datetime(3),
     created_at datetime(3) NOT NULL,
     last_seen_at datetime(3),
     operation binary(16) NOT NULL,
-    UNIQUE (user_id, thumbprint)
+    UNIQUE (thumbprint),                    -- one key an enrolment: it names the phone where there is no certificate
+    UNIQUE (revocation)
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+CREATE INDEX IF NOT EXISTS device_user ON device (user_id);
 
 -- The logins that were asked for.
 CREATE TABLE IF NOT EXISTS challenge (
@@ -93,6 +102,10 @@ CREATE TABLE IF NOT EXISTS challenge (
     factor varchar(16),                     -- the factor that decided, or the one under way
     proof varchar(16),                      -- signed, certificate, website, code
     device_id binary(16),                   -- the phone that decided
+    receipt text,                           -- what that phone signed, for the website to check
+    uv varchar(16),                         -- how that phone made sure of its owner: none, passcode, biometric
+    approves binary(32),                    -- of an approval: the digest of what it is for
+    used_by binary(16),                     -- of an approval: the operation that it was used for
     guesses int NOT NULL,                   -- wrong codes so far
     asked_at datetime(3) NOT NULL,
     expires_at datetime(3) NOT NULL,
@@ -101,6 +114,7 @@ CREATE TABLE IF NOT EXISTS challenge (
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
 CREATE INDEX IF NOT EXISTS challenge_user ON challenge (user_id, decided_at);
+CREATE INDEX IF NOT EXISTS challenge_asked ON challenge (user_id, asked_at);
 
 -- What was tried under each challenge, in order.
 CREATE TABLE IF NOT EXISTS step (
@@ -115,10 +129,12 @@ CREATE TABLE IF NOT EXISTS step (
 -- What is still to be done, written with the change that calls for it. A relay leases a row before it acts on it.
 CREATE TABLE IF NOT EXISTS outbox (
     id binary(16) NOT NULL PRIMARY KEY,     -- of a push: its apns-id
-    kind varchar(16) NOT NULL,              -- push, expiry
-    challenge_id binary(16) NOT NULL,
+    kind varchar(16) NOT NULL,              -- push, expiry, callback, mail
+    event varchar(32),                      -- of a callback or mail: what it tells
+    user_id binary(16),                     -- of a callback or mail: about whom
+    challenge_id binary(16),
     device_id binary(16),
-    due_at datetime(3) NOT NULL,
+    due_at datetime(3),                     -- null: for a courier that this version has not
     attempts int NOT NULL,
     holder binary(16),                      -- the relay that acts on it now
     claim binary(16)                        -- with which claim it took the row
@@ -127,6 +143,7 @@ CREATE TABLE IF NOT EXISTS outbox (
 CREATE INDEX IF NOT EXISTS outbox_due ON outbox (due_at);
 CREATE INDEX IF NOT EXISTS outbox_challenge ON outbox (challenge_id);
 CREATE INDEX IF NOT EXISTS outbox_claim ON outbox (claim);
+CREATE INDEX IF NOT EXISTS outbox_user ON outbox (user_id);
 
 -- The relays that run. Each moves its beat; one whose beat stands still is dead, and the others take its rows.
 CREATE TABLE IF NOT EXISTS relay (

@@ -21,17 +21,21 @@ public struct Context: Equatable, Sendable {
     public var action: String?
     public var details: [Detail]
     public var ip: String?
+    /// Where that address is, by the installation's database.
+    public var place: String?
     public var userAgent: String?
     /// The website's own nonce.
     public var request: String?
     public var numberDigits: Int
+    /// Of an approval: the phone that wants to be bound.
+    public var device: String?
     public var createdAt: Timestamp
     public var expiresAt: Timestamp
 
     public init(
         website: String, displayName: String, username: String, service: String?, action: String?, details: [Detail],
-        ip: String?, userAgent: String?, request: String?, numberDigits: Int, createdAt: Timestamp,
-        expiresAt: Timestamp
+        ip: String?, place: String?, userAgent: String?, request: String?, numberDigits: Int, device: String?,
+        createdAt: Timestamp, expiresAt: Timestamp
     ) {
         self.website = website
         self.displayName = displayName
@@ -40,9 +44,11 @@ public struct Context: Equatable, Sendable {
         self.action = action
         self.details = details
         self.ip = ip
+        self.place = place
         self.userAgent = userAgent
         self.request = request
         self.numberDigits = numberDigits
+        self.device = device
         self.createdAt = createdAt
         self.expiresAt = expiresAt
     }
@@ -61,9 +67,11 @@ public struct Context: Equatable, Sendable {
             object.set("details", .array(list))
         }
         if let ip { object.set("ip", .string(ip)) }
+        if let place { object.set("place", .string(place)) }
         if let userAgent { object.set("user_agent", .string(userAgent)) }
         if let request { object.set("request", .string(request)) }
         object.set("number_digits", .integer(Int64(numberDigits)))
+        if let device { object.set("device", .string(device)) }
         object.set("created_at", .string(createdAt.rfc3339))
         object.set("expires_at", .string(expiresAt.rfc3339))
         return JSONWriter.write(.object(object))
@@ -71,9 +79,9 @@ public struct Context: Equatable, Sendable {
 }
 
 extension Context {
-    /// The two values of a stored context that a push may show.
-    public static func shownInPush(_ bytes: [UInt8]) -> (service: String?, ip: String?) {
+    /// The values of a stored context that a push may show.
+    public static func shownInPush(_ bytes: [UInt8]) -> (service: String?, ip: String?, place: String?) {
         let object = (try? JSONReader.read(bytes))?.object
-        return (object?["service"]?.string, object?["ip"]?.string)
+        return (object?["service"]?.string, object?["ip"]?.string, object?["place"]?.string)
     }
 }

@@ -2,6 +2,8 @@ import JSON
 
 /// How answers of a website's users are given.
 public enum Answers: String, Sendable, CaseIterable {
+    /// The phone signs what the person saw and decided.
+    case signed
     /// The phone answers with its client certificate.
     case certificate
     /// The website answers for its own users, as in the original.
@@ -13,6 +15,14 @@ public enum PushDetail: String, Sendable, CaseIterable {
     case full, minimal
 }
 
+/// What binds a further factor of a user who has one.
+public enum FurtherFactors: String, Sendable, CaseIterable {
+    /// The user's approval, by the strongest factor there is.
+    case proved
+    /// The website's word.
+    case website
+}
+
 /// What a website decided for its logins. Frozen into each challenge when it is asked.
 public struct Policy: Equatable, Sendable {
     public var answers: Answers = .certificate
@@ -20,35 +30,65 @@ public struct Policy: Equatable, Sendable {
     public var lifetime = 300
     /// Digits of the number that the person carries from one screen to the other; 0 asks for none.
     public var number = 2
+    /// Below this amount (details with the label `amount`) no number is asked.
+    public var numberBelow: Amount?
+    /// How the phone must have made sure of its owner.
+    public var minUV: UserVerification = .none
     public var pushDetail: PushDetail = .full
-    /// Wrong codes that one challenge bears.
+    /// Pushes to one user in five minutes; beyond them a challenge is quiet.
+    public var pushLimit = 5
+    /// Challenges of one user in five minutes.
+    public var loginLimit = 20
+    /// Wrong codes or numbers in a row before the user is locked.
     public var guesses = 10
+    /// Phones that a user may have.
+    public var devices = 5
+    public var furtherFactors: FurtherFactors = .proved
 
     public init() {}
 
     public static let lifetimes = 60...600
     public static let numbers = [0, 2, 6]
     public static let guessLimits = 1...100
+    public static let pushLimits = 1...100
+    public static let loginLimits = 1...1000
+    public static let deviceSlots = 1...50
+    /// What `push-limit` and `login-limit` count in.
+    public static let limitWindow = Duration.seconds(300)
 
     public struct Fault: Error, Equatable {
         public let message: String
     }
 
     /// Every policy under the name it has in settings, on the command line and in the database.
-    public static let keys = ["answers", "guesses", "lifetime", "number", "push-detail"]
+    public static let keys = [
+        "answers", "devices", "further-factors", "guesses", "lifetime", "login-limit", "min-uv", "number",
+        "number-below", "push-detail", "push-limit",
+    ]
 
     /// Sets one policy from its text; the message of a fault says what would have been right.
     public mutating func set(_ key: String, to text: String) throws(Fault) {
         switch key {
         case "answers": answers = try Self.word(key, text)
-        case "push-detail": pushDetail = try Self.word(key, text)
-        case "lifetime": lifetime = try Self.number(key, text, Self.lifetimes)
+        case "devices": devices = try Self.number(key, text, Self.deviceSlots)
+        case "further-factors": furtherFactors = try Self.word(key, text)
         case "guesses": guesses = try Self.number(key, text, Self.guessLimits)
+        case "lifetime": lifetime = try Self.number(key, text, Self.lifetimes)
+        case "login-limit": loginLimit = try Self.number(key, text, Self.loginLimits)
+        case "min-uv": minUV = try Self.word(key, text)
         case "number":
             guard let digits = Int(text), Self.numbers.contains(digits) else {
                 throw Fault(message: "number must be 0, 2 or 6")
             }
             number = digits
+        case "number-below":
+            guard text != "none" else { return numberBelow = nil }
+            guard let amount = Amount(text) else {
+                throw Fault(message: "number-below must be none or an amount such as 30 or 49.90")
+            }
+            numberBelow = amount
+        case "push-detail": pushDetail = try Self.word(key, text)
+        case "push-limit": pushLimit = try Self.number(key, text, Self.pushLimits)
         default:
             throw Fault(message: "\(key) is no policy; there are \(Self.keys.joined(separator: ", "))")
         }
@@ -57,10 +97,16 @@ public struct Policy: Equatable, Sendable {
     public func text(of key: String) -> String? {
         switch key {
         case "answers": answers.rawValue
-        case "push-detail": pushDetail.rawValue
-        case "lifetime": String(lifetime)
+        case "devices": String(devices)
+        case "further-factors": furtherFactors.rawValue
         case "guesses": String(guesses)
+        case "lifetime": String(lifetime)
+        case "login-limit": String(loginLimit)
+        case "min-uv": minUV.rawValue
         case "number": String(number)
+        case "number-below": numberBelow?.text ?? "none"
+        case "push-detail": pushDetail.rawValue
+        case "push-limit": String(pushLimit)
         default: nil
         }
     }

@@ -24,6 +24,43 @@ public enum Assurance: String, Sendable, CaseIterable {
     }
 }
 
+/// How a phone made sure of its owner before it signed.
+public enum UserVerification: String, Sendable, CaseIterable, Comparable {
+    case none, passcode, biometric
+
+    private var strength: Int {
+        switch self {
+        case .none: 0
+        case .passcode: 1
+        case .biometric: 2
+        }
+    }
+
+    public static func < (a: UserVerification, b: UserVerification) -> Bool { a.strength < b.strength }
+}
+
+/// Whether a user can be asked at all.
+public enum UserState: String, Sendable, CaseIterable {
+    case active
+    /// Too many wrong numbers or codes.
+    case locked
+    /// The user said that a login was not theirs.
+    case frozen
+}
+
+/// Who approved of a further phone before its activation was made.
+public enum Approval: String, Sendable, CaseIterable {
+    case user, website, `operator`
+}
+
+/// What websites and users are told of when it happens.
+public enum Announcement: String, Sendable, CaseIterable {
+    case deviceBound = "device.bound"
+    case deviceUnbound = "device.unbound"
+    case userFrozen = "user.frozen"
+    case userLocked = "user.locked"
+}
+
 public enum StepState: String, Sendable, CaseIterable {
     case queued, sent, refused, undeliverable, seen, expired, answered, skipped
 }

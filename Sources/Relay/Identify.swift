@@ -1,5 +1,6 @@
 import Domain
 import Log
+import World
 
 /// Who calls. Looked up for every request, so that what is revoked is revoked at once.
 public protocol IdentifyStore: Sendable {
@@ -42,11 +43,23 @@ public struct DeviceRow: Sendable, Equatable {
     public let id: DeviceID
     public let user: UserID
     public let state: DeviceState
+    public let publicKey: [UInt8]
+    public let website: WebsiteRow
+    /// Wrong numbers since the last right one, and when the last of them came.
+    public let failures: Int
+    public let failedAt: Timestamp?
 
-    public init(id: DeviceID, user: UserID, state: DeviceState) {
+    public init(
+        id: DeviceID, user: UserID, state: DeviceState, publicKey: [UInt8], website: WebsiteRow, failures: Int,
+        failedAt: Timestamp?
+    ) {
         self.id = id
         self.user = user
         self.state = state
+        self.publicKey = publicKey
+        self.website = website
+        self.failures = failures
+        self.failedAt = failedAt
     }
 }
 
@@ -72,7 +85,9 @@ extension Relay {
             try await store.device(id, key: key)
         }
         guard let row, row.state == .active else { throw .unauthenticated }
-        return PhoneCredential(id: id, user: row.user, key: key)
+        return PhoneCredential(
+            id: id, user: row.user, key: key, publicKey: row.publicKey, website: row.website, failures: row.failures,
+            failedAt: row.failedAt)
     }
 }
 
@@ -80,11 +95,24 @@ extension Relay {
 public struct PhoneCredential: Sendable, Equatable {
     public let id: DeviceID
     public let user: UserID
+    /// SHA-256 of its SubjectPublicKeyInfo.
     public let key: [UInt8]
+    public let publicKey: [UInt8]
+    /// Whose user it answers for.
+    public let website: WebsiteRow
+    public let failures: Int
+    public let failedAt: Timestamp?
 
-    public init(id: DeviceID, user: UserID, key: [UInt8]) {
+    public init(
+        id: DeviceID, user: UserID, key: [UInt8], publicKey: [UInt8], website: WebsiteRow, failures: Int,
+        failedAt: Timestamp?
+    ) {
         self.id = id
         self.user = user
         self.key = key
+        self.publicKey = publicKey
+        self.website = website
+        self.failures = failures
+        self.failedAt = failedAt
     }
 }

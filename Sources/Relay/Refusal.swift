@@ -1,7 +1,11 @@
+import Domain
+
 /// Why a verb did not do what it was asked; the API turns each into a problem document.
 public enum Refusal: Error, Sendable, Equatable {
     case unauthenticated
     case forbidden(String)
+    /// A further factor needs this challenge to succeed first; then the call is repeated with it.
+    case approvalRequired(ChallengeID)
     case notFound
     case invalid([FieldFault])
     case conflict([FieldFault])

@@ -40,6 +40,8 @@ public final class Relay: Sendable {
     let time: any TimeSource
     let randomness: any Randomness
     let log: Log
+    /// Where an address is, as people say it; nil where nobody knows.
+    let placeOf: @Sendable (String) -> String?
     /// Starts work that nobody waits for, on the loop that asked.
     let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
     public let id: RelayID
@@ -50,6 +52,7 @@ public final class Relay: Sendable {
     public init(
         settings: Settings, store: any RelayStore, push: (any PushSender)?, phones: CertificateAuthority,
         masterKey: Secret, sealer: Sealer, time: any TimeSource, randomness: any Randomness, log: Log,
+        placeOf: @escaping @Sendable (String) -> String? = { _ in nil },
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) {
         self.settings = settings
@@ -60,6 +63,7 @@ public final class Relay: Sendable {
         self.time = time
         self.randomness = randomness
         self.log = log
+        self.placeOf = placeOf
         self.spawn = spawn
         operations = Operations(masterKey: masterKey, randomness: randomness)
         id = operations.draw()

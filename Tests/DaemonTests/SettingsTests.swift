@@ -98,7 +98,7 @@ private func everything() throws -> Settings {
                 "t.yaml:4:16: tls.certificate must be one value",
                 "t.yaml:5:3: kee is no setting in tls; did you mean key?",
                 "t.yaml:6:23: policies.lifetime must be a whole number from 60 to 600",
-                "t.yaml:6:36: policies.answers must be one of certificate, website",
+                "t.yaml:6:36: policies.answers must be one of signed, certificate, website",
                 "t.yaml:7:7: push must hold keys, each with a value",
                 "t.yaml:1:1: origin is missing, as in origin: https://login.example.com:8080",
                 "t.yaml:1:1: storage is missing, as in storage: sqlite:twoefay.db",

@@ -67,14 +67,22 @@ import World
         try policy.set("number", to: "6")
         try policy.set("push-detail", to: "minimal")
         try policy.set("guesses", to: "3")
+        try policy.set("number-below", to: "49.90")
+        try policy.set("min-uv", to: "biometric")
+        try policy.set("further-factors", to: "website")
+        try policy.set("devices", to: "2")
+        try policy.set("push-limit", to: "3")
+        try policy.set("login-limit", to: "9")
         #expect(try Policy().changed(by: policy.json) == policy)
         #expect(Policy.keys.allSatisfy { policy.text(of: $0) != nil })
     }
 
     @Test(arguments: [
-        ("answers", "signed"), ("answers", ""), ("lifetime", "59"), ("lifetime", "601"), ("lifetime", "x"),
+        ("answers", "trusted"), ("answers", ""), ("lifetime", "59"), ("lifetime", "601"), ("lifetime", "x"),
         ("number", "3"),
-        ("guesses", "0"), ("push-detail", "FULL"), ("colour", "red"),
+        ("guesses", "0"), ("push-detail", "FULL"), ("number-below", "1,000"), ("number-below", ""), ("min-uv", "face"),
+        ("devices", "0"), ("push-limit", "-1"), ("login-limit", "1001"), ("further-factors", "anything"),
+        ("colour", "red"),
     ])
     func whatIsNotAPolicyIsRefused(key: String, text: String) {
         var policy = Policy()
@@ -91,12 +99,34 @@ import World
     }
 }
 
+@Suite struct AmountTests {
+    @Test(arguments: [("29.99", "30", true), ("30.00", "30", false), ("30.000001", "30", false), ("9", "10", true)])
+    func amountsAreComparedAsNumbers(one: String, other: String, isLess: Bool) throws {
+        let (one, other) = try (#require(Amount(one)), #require(Amount(other)))
+        #expect((one < other) == isLess)
+    }
+
+    @Test(arguments: ["", "1,5", "1.", ".5", "-1", "1e3", "١", " 1", "1.2.3", "1.0000001", "1234567890123456"])
+    func whatCouldBeMistakenIsNoAmount(text: String) {
+        #expect(Amount(text) == nil)
+    }
+
+    @Test func aDetailMayNameItsCurrency() {
+        #expect(Amount(detail: "12.50 EUR") == Amount("12.5"))
+        #expect(Amount(detail: "€ 12.50") == Amount("12.5"))
+        #expect(Amount(detail: "12.50 or so") == nil)
+        #expect(Amount(detail: "1 000") == nil)
+        #expect(Amount(detail: "EUR") == nil)
+    }
+}
+
 @Suite struct ContextTests {
     @Test func theBytesSayEverythingAndNothingThatWasNotSaid() throws {
         let at = try #require(Timestamp(rfc3339: "2026-11-21T08:22:34.123Z"))
         var context = Context(
             website: "shop", displayName: "The Shop", username: "ada", service: nil, action: nil, details: [], ip: nil,
-            userAgent: nil, request: nil, numberDigits: 0, createdAt: at, expiresAt: at + .seconds(60))
+            place: nil, userAgent: nil, request: nil, numberDigits: 0, device: nil, createdAt: at,
+            expiresAt: at + .seconds(60))
         #expect(
             String(decoding: context.bytes, as: UTF8.self)
                 == #"{"v":1,"website":"shop","display_name":"The Shop","username":"ada","number_digits":0,"#
@@ -106,6 +136,8 @@ import World
         context.ip = "203.0.113.7"
         let object = try #require(try JSONReader.read(context.bytes).object)
         #expect(object["details"]?.array?.first?.object?["value"]?.string == "12 €")
-        #expect(Context.shownInPush(context.bytes) == (service: "pay", ip: "203.0.113.7"))
+        context.place = "Vienna, Austria"
+        let shown = Context.shownInPush(context.bytes)
+        #expect(shown.service == "pay" && shown.ip == "203.0.113.7" && shown.place == "Vienna, Austria")
     }
 }

@@ -71,7 +71,7 @@ import Testing
             (["shop", "--callback", "http://shop.example.com"], "--callback must be"),
             (["shop", "--callback", "https://u:p@shop.example.com"], "--callback must be"),
             (["shop", "--callback", "https:///x"], "--callback must be"),
-            (["shop", "--answers", "signed"], "--answers must be one of certificate, website"),
+            (["shop", "--answers", "trusted"], "--answers must be one of signed, certificate, website"),
             (["shop", "--lifetime", "10"], "--lifetime must be a whole number from 60 to 600"),
             (["shop", "--display-name", "a\u{202e}b"], "--display-name must not hold"),
         ])

@@ -6,6 +6,7 @@ struct Problem: Error, Sendable {
     /// The stable word that programs look at.
     enum Code: String, Sendable, CaseIterable {
         case malformed, invalid, unauthenticated, forbidden, conflict, limited, unavailable
+        case approvalRequired = "approval_required"
         case notFound = "not_found"
         case methodNotAllowed = "method_not_allowed"
         case alreadyDecided = "already_decided"
@@ -20,7 +21,7 @@ struct Problem: Error, Sendable {
             switch self {
             case .malformed, .invalid: 400
             case .unauthenticated: 401
-            case .forbidden: 403
+            case .forbidden, .approvalRequired: 403
             case .notFound: 404
             case .methodNotAllowed: 405
             case .conflict, .alreadyDecided, .shownOnce: 409
@@ -39,6 +40,7 @@ struct Problem: Error, Sendable {
             case .invalid: "The request has parameters that are not right"
             case .unauthenticated: "No proof of who is calling"
             case .forbidden: "Not allowed"
+            case .approvalRequired: "The user has to approve first"
             case .notFound: "Not found"
             case .methodNotAllowed: "Not with this method"
             case .conflict: "In conflict with what is there"

@@ -1,3 +1,4 @@
+import Domain
 import JSON
 import Relay
 import World
@@ -8,6 +9,9 @@ extension Problem {
         switch refusal {
         case .unauthenticated: self = .unauthenticated
         case .forbidden(let why): self.init(.forbidden, why)
+        case .approvalRequired(let challenge):
+            self.init(.approvalRequired, "Once this challenge has succeeded, repeat the call with it as approval")
+            members.set("challenge", .string(challenge.text))
         case .notFound: self = .notFound
         case .invalid(let faults): self = .invalid(faults)
         case .conflict(let faults): self.init(.conflict, Self.list(faults), faults: faults)

@@ -35,7 +35,7 @@ enum Tell {
         if call.patience != nil, known == nil { known = try await read()?.challenge }
         guard let patience = call.patience, let known else { return .answer(answer(try await read(), call)) }
         // The ticket comes before the reading: an end between the two is not missed.
-        let ticket = call.relay.waits.ticket(for: known)
+        let ticket = call.relay.waits.ticket(for: .challenge(known))
         let told: Told?
         do throws(Refusal) {
             told = try await read()

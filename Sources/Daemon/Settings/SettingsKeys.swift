@@ -61,12 +61,20 @@ public enum SettingsKeys {
     /// What each policy means; a test sees to it that none is missing.
     public static let policyTexts = [
         "answers":
-            "Who answers: certificate (the phone, with its certificate) or website (the website for its own users).",
-        "guesses": "Wrong codes that one challenge bears.",
+            "How users answer: signed (the phone signs what it showed), certificate (the phone, with its certificate) or "
+            + "website (the website for its own users).",
+        "devices": "Phones that a user may have, 1 to 50.",
+        "further-factors":
+            "What binds a further factor: proved (the user approves by a phone) or website (the website's word).",
+        "guesses": "Wrong codes or numbers in a row before the user is locked, 1 to 100.",
         "lifetime": "Seconds a challenge lives, 60 to 600.",
+        "login-limit": "Challenges of one user in five minutes, 1 to 1000.",
+        "min-uv": "How the phone must have made sure of its owner: none, passcode or biometric.",
         "number": "Digits of the number to carry from one screen to the other: 0, 2 or 6.",
+        "number-below": "The amount below which no number is asked, such as 30 or 49.90, or none.",
         "push-detail":
             "What a push shows on a locked screen: full (service, place, address) or minimal (a fixed text).",
+        "push-limit": "Pushes to one user in five minutes, 1 to 100. Beyond them the phone has to look for itself.",
     ]
 
     /// What stands over a group of keys in the example.

@@ -64,13 +64,15 @@ public struct UserRow: Sendable, Equatable {
     public let phone: String?
     public let displayName: String?
     public let language: String?
+    public let state: UserState
+    /// A factor of the user's own was bound once: a further one needs approval.
+    public let isProved: Bool
     /// The newest challenge.
     public let challenge: ChallengeID?
 
     public init(
         id: UserID, token: UserToken, username: String, email: String?, phone: String?, displayName: String?,
-        language: String?,
-        challenge: ChallengeID?
+        language: String?, state: UserState, isProved: Bool, challenge: ChallengeID?
     ) {
         self.id = id
         self.token = token
@@ -79,6 +81,8 @@ public struct UserRow: Sendable, Equatable {
         self.phone = phone
         self.displayName = displayName
         self.language = language
+        self.state = state
+        self.isProved = isProved
         self.challenge = challenge
     }
 }
@@ -180,7 +184,7 @@ extension Relay {
         }
         guard forgotten else { throw .notFound }
         log.info("user.forgotten", [.website: website.name, .user: row.id.text])
-        if let newest = row.challenge { waits.fire(newest) }
+        if let newest = row.challenge { waits.fire(.challenge(newest)) }
     }
 
     /// 112 bits, as text that survives being typed.

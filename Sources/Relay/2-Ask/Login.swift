@@ -57,6 +57,9 @@ public struct LoginRequest: Sendable {
     public var details: [Context.Detail]
     /// Seconds; the policy's lifetime where nil.
     public var expiresIn: Int?
+    /// Of an approval: the digest of what it is for, and the phone that wants to be bound.
+    var approves: [UInt8]?
+    var device: DeviceID?
 
     public init(
         subject: Subject, username: String? = nil, request: String? = nil, number: String? = nil, ip: String? = nil,
@@ -85,6 +88,8 @@ public struct NewChallenge: Sendable {
     public let context: [UInt8]
     public let nonce: [UInt8]
     public let number: String?
+    /// Of an approval: the digest of what it is for.
+    public let approves: [UInt8]?
     public let factor: Factor?
     public let step: StepState?
     public let pushes: [Errand]
@@ -132,7 +137,7 @@ extension Relay {
                 .website: website.name, .user: subject.user.text, .challenge: plan.challenge.id.text,
                 .factor: plan.challenge.factor?.rawValue ?? "none",
             ])
-        for superseded in subject.open where superseded != plan.challenge.id { waits.fire(superseded) }
+        for superseded in subject.open where superseded != plan.challenge.id { waits.fire(.challenge(superseded)) }
         // A challenge that an earlier run of this operation stored ends when that run said, not now and a lifetime: its
         // pushes are in the outbox, or were sent long ago.
         let isStoredNow = expiresAt == plan.challenge.life.expiresAt
@@ -161,11 +166,12 @@ extension Relay {
         }
         let expiresAt = now + .seconds(request.expiresIn ?? policy.lifetime)
         let number = digits == 0 ? nil : request.number ?? operation.digits("number", count: digits)
+        let place = request.ip.flatMap { placeOf($0) }
         let context = Context(
             website: website.name, displayName: website.displayName, username: subject.username,
             service: request.service, action: request.action, details: request.details, ip: request.ip,
-            userAgent: request.userAgent, request: request.request, numberDigits: digits, createdAt: now,
-            expiresAt: expiresAt)
+            place: place, userAgent: request.userAgent, request: request.request, numberDigits: digits,
+            device: request.device?.text, createdAt: now, expiresAt: expiresAt)
         let id: ChallengeID = operation.identifier("challenge")
         // A phone whose push token died can still ask for what waits for it.
         let pushable = push == nil ? [] : subject.phones.filter { !$0.pushToken.isEmpty }
@@ -176,6 +182,7 @@ extension Relay {
         let challenge = NewChallenge(
             id: id, website: website.id, user: subject.user, life: life, policy: policy.json,
             context: context.bytes, nonce: operation.secret("nonce", count: 16), number: number,
+            approves: request.approves,
             factor: subject.phones.isEmpty ? nil : pushable.isEmpty ? .pull : .push,
             step: subject.phones.isEmpty ? nil : .queued, pushes: errands, expiry: operation.identifier("expiry"),
             askedAt: now)
@@ -183,7 +190,7 @@ extension Relay {
             Push(
                 id: errand.id, challenge: id, deviceToken: phone.pushToken, environment: phone.environment,
                 detail: policy.pushDetail, website: website.displayName, service: request.service, ip: request.ip,
-                expiresAt: expiresAt)
+                place: place, expiresAt: expiresAt)
         }
         return Plan(challenge: challenge, pushes: pushes)
     }

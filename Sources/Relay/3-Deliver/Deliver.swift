@@ -150,7 +150,7 @@ extension Relay {
             Push(
                 id: errand.id, challenge: row.challenge, deviceToken: row.deviceToken, environment: row.environment,
                 detail: policy.pushDetail, website: row.website, service: shown.service, ip: shown.ip,
-                expiresAt: row.expiresAt), attempts: row.attempts)
+                place: shown.place, expiresAt: row.expiresAt), attempts: row.attempts)
     }
 
     private func expire(_ errand: ClaimedErrand) async {

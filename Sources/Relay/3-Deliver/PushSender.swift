@@ -13,11 +13,12 @@ public struct Push: Sendable, Equatable {
     public let website: String
     public let service: String?
     public let ip: String?
+    public let place: String?
     public let expiresAt: Timestamp
 
     public init(
         id: ErrandID, challenge: ChallengeID, deviceToken: String, environment: PushEnvironment, detail: PushDetail,
-        website: String, service: String?, ip: String?, expiresAt: Timestamp
+        website: String, service: String?, ip: String?, place: String?, expiresAt: Timestamp
     ) {
         self.id = id
         self.challenge = challenge
@@ -27,6 +28,7 @@ public struct Push: Sendable, Equatable {
         self.website = website
         self.service = service
         self.ip = ip
+        self.place = place
         self.expiresAt = expiresAt
     }
 }

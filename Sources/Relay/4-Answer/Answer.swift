@@ -37,10 +37,16 @@ public struct ChallengeRow: Sendable, Equatable {
     public let life: ChallengeLife
     public let policy: String
     public let context: [UInt8]
+    public let nonce: [UInt8]
     public let number: String?
     public let factor: Factor?
     public let proof: Proof?
     public let device: DeviceID?
+    /// What that phone signed.
+    public let receipt: String?
+    public let uv: UserVerification?
+    /// Of an approval: the digest of what it is for.
+    public let approves: [UInt8]?
     public let guesses: Int
     public let decidedAt: Timestamp?
     /// The change that made it what it is.
@@ -49,8 +55,8 @@ public struct ChallengeRow: Sendable, Equatable {
 
     public init(
         id: ChallengeID, user: UserID, token: UserToken, life: ChallengeLife, policy: String, context: [UInt8],
-        number: String?,
-        factor: Factor?, proof: Proof?, device: DeviceID?, guesses: Int, decidedAt: Timestamp?,
+        nonce: [UInt8], number: String?, factor: Factor?, proof: Proof?, device: DeviceID?, receipt: String?,
+        uv: UserVerification?, approves: [UInt8]?, guesses: Int, decidedAt: Timestamp?,
         operation: OperationID, steps: [Step]
     ) {
         self.id = id
@@ -59,10 +65,14 @@ public struct ChallengeRow: Sendable, Equatable {
         self.life = life
         self.policy = policy
         self.context = context
+        self.nonce = nonce
         self.number = number
         self.factor = factor
         self.proof = proof
         self.device = device
+        self.receipt = receipt
+        self.uv = uv
+        self.approves = approves
         self.guesses = guesses
         self.decidedAt = decidedAt
         self.operation = operation
@@ -209,7 +219,7 @@ extension Relay {
                 .challenge: closing.challenge.text, .outcome: closing.life.result.rawValue,
                 .reason: closing.life.reason?.rawValue ?? "none",
             ])
-        waits.fire(closing.challenge)
+        waits.fire(.challenge(closing.challenge))
         return true
     }
 

@@ -1,13 +1,20 @@
 import Domain
 import Synchronization
 
-/// The requests that wait for a challenge to end. One small object each: no task, no thread, no polling.
+/// The requests that wait for something to happen. One small object each: no task, no thread, no polling.
 public final class Waits: Sendable {
-    private let waiting = Mutex<[ChallengeID: [Ticket]]>([:])
+    public enum Event: Hashable, Sendable {
+        /// A challenge has ended, or is gone.
+        case challenge(ChallengeID)
+        /// Something else waits for a phone than did before.
+        case phone(DeviceID)
+    }
+
+    private let waiting = Mutex<[Event: [Ticket]]>([:])
 
     init() {}
 
-    /// One waiting request. Taken before the challenge is read, so that an end between reading and arming is not missed.
+    /// One waiting request. Taken before the store is read, so that an event between reading and arming is not missed.
     public final class Ticket: Sendable {
         private enum State {
             case taken
@@ -16,15 +23,15 @@ public final class Waits: Sendable {
         }
 
         private let state = Mutex<State>(.taken)
-        private let challenge: ChallengeID
+        private let event: Event
         private let waits: Waits
 
-        fileprivate init(challenge: ChallengeID, waits: Waits) {
-            self.challenge = challenge
+        fileprivate init(event: Event, waits: Waits) {
+            self.event = event
             self.waits = waits
         }
 
-        /// `wake` is called once at most, at once if the challenge has ended since the ticket was taken.
+        /// `wake` is called once at most, at once if the event came since the ticket was taken.
         public func arm(_ wake: @escaping @Sendable () -> Void) {
             let late = state.withLock { state in
                 if case .over = state { return true }
@@ -36,7 +43,7 @@ public final class Waits: Sendable {
 
         public func cancel() {
             state.withLock { $0 = .over }
-            waits.remove(self, challenge)
+            waits.remove(self, event)
         }
 
         fileprivate func fire() {
@@ -49,24 +56,23 @@ public final class Waits: Sendable {
         }
     }
 
-    public func ticket(for challenge: ChallengeID) -> Ticket {
-        let ticket = Ticket(challenge: challenge, waits: self)
-        waiting.withLock { $0[challenge, default: []].append(ticket) }
+    public func ticket(for event: Event) -> Ticket {
+        let ticket = Ticket(event: event, waits: self)
+        waiting.withLock { $0[event, default: []].append(ticket) }
         return ticket
     }
 
-    /// The challenge has ended, or is gone.
-    public func fire(_ challenge: ChallengeID) {
-        let tickets = waiting.withLock { $0.removeValue(forKey: challenge) } ?? []
+    public func fire(_ event: Event) {
+        let tickets = waiting.withLock { $0.removeValue(forKey: event) } ?? []
         for ticket in tickets { ticket.fire() }
     }
 
     public var count: Int { waiting.withLock { $0.values.reduce(0) { $0 + $1.count } } }
 
-    private func remove(_ ticket: Ticket, _ challenge: ChallengeID) {
+    private func remove(_ ticket: Ticket, _ event: Event) {
         waiting.withLock { waiting in
-            waiting[challenge]?.removeAll { $0 === ticket }
-            if waiting[challenge]?.isEmpty == true { waiting[challenge] = nil }
+            waiting[event]?.removeAll { $0 === ticket }
+            if waiting[event]?.isEmpty == true { waiting[event] = nil }
         }
     }
 }

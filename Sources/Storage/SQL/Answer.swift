@@ -28,8 +28,11 @@ extension Store: AnswerStore {
                     expiresAt: try row.moment(5))
                 return ChallengeRow(
                     id: try row.id(0), user: try row.id(1), token: try row.id(15), life: life, policy: try row.text(6),
-                    context: try row.blob(7), number: try row.optionalText(8), factor: try row.optionalWord(9),
+                    context: try row.blob(7), nonce: try row.blob(16), number: try row.optionalText(8),
+                    factor: try row.optionalWord(9),
                     proof: try row.optionalWord(10), device: try row.optionalID(11),
+                    receipt: try row.optionalText(17), uv: try row.optionalWord(18),
+                    approves: try row.optionalBlob(19),
                     guesses: Int(try row.integer(12)), decidedAt: try row.optionalMoment(13),
                     operation: try row.id(14), steps: steps)
             })
@@ -93,7 +96,7 @@ extension ChallengeLife {
 
 private let challengeColumns = """
     SELECT c.id, c.user_id, c.state, c.decision, c.reason, c.expires_at, c.policy, c.context, c.number, c.factor,
-    c.proof, c.device_id, c.guesses, c.decided_at, c.operation, u.token
+    c.proof, c.device_id, c.guesses, c.decided_at, c.operation, u.token, c.nonce, c.receipt, c.uv, c.approves
     FROM challenge c JOIN user u ON u.id = c.user_id WHERE c.id = ? AND
     """
 private let challengeOfUser = Statement(challengeColumns + " c.user_id = ?")

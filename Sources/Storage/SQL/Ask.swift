@@ -39,7 +39,8 @@ extension Store: AskStore {
                 values: [
                     .id(challenge.id), .word(challenge.life.state), .word(challenge.life.reason),
                     .text(challenge.policy), .blob(challenge.context), .blob(challenge.nonce),
-                    .text(challenge.number), .word(challenge.factor), now, .moment(challenge.life.expiresAt),
+                    .text(challenge.number), .blob(challenge.approves), .word(challenge.factor), now,
+                    .moment(challenge.life.expiresAt),
                     isOpen ? .null : now, .id(operation),
                 ] + mine),
         ]
@@ -114,9 +115,9 @@ private let dropErrands = Statement(
 private let insertChallenge = Statement(
     """
     INSERT INTO challenge
-    (id, state, reason, policy, context, nonce, number, factor, asked_at, expires_at, decided_at, operation, guesses,
+    (id, state, reason, policy, context, nonce, number, approves, factor, asked_at, expires_at, decided_at, operation, guesses,
     website_id, user_id)
-    SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, u.website_id, u.id FROM user u WHERE u.id = ? AND u.operation = ?
+    SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, u.website_id, u.id FROM user u WHERE u.id = ? AND u.operation = ?
     """)
 
 private let insertStep = Statement(

@@ -101,14 +101,14 @@ private let changes = """
 private let insertion = """
     INSERT INTO device
     (id, name, platform, environment, push_token, push_token_at, public_key, thumbprint, revocation, binding,
-    created_at, operation, user_id, state)
+    created_at, operation, user_id, state, failures)
     """
 
 private let once = " /*M! ON DUPLICATE KEY UPDATE id = device.id */ /*S! ON CONFLICT DO NOTHING */"
 
 private let updateDevice = Statement(changes + " AND EXISTS (SELECT 1 FROM activation a WHERE" + justUsed + ")")
 private let insertDevice = Statement(
-    insertion + " SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, a.user_id, 'active' FROM activation a WHERE" + justUsed
+    insertion + " SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, a.user_id, 'active', 0 FROM activation a WHERE" + justUsed
         + once)
 
 private let auditActivation = Statement(
@@ -123,7 +123,7 @@ private let updateWebsitePhone = Statement(
     changes + " AND EXISTS (SELECT 1 FROM user WHERE id = ? AND operation = ?)")
 private let insertWebsitePhone = Statement(
     insertion + """
-         SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, u.id, 'active' FROM user u WHERE u.id = ? AND u.operation = ?
+         SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, u.id, 'active', 0 FROM user u WHERE u.id = ? AND u.operation = ?
         """ + once)
 private let auditUser = Statement(
     Audit.columns + """

@@ -7,8 +7,7 @@ extension Store: IdentifyStore {
             Query(script: Script("website", reads: [Step(websiteByKey, .text(name), .blob(key))])) {
                 rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
-                return WebsiteRow(
-                    id: try row.id(0), name: try row.text(1), displayName: try row.text(2), policy: try row.text(3))
+                return try row.website(0)
             })
     }
 
@@ -17,8 +16,20 @@ extension Store: IdentifyStore {
             Query(script: Script("device", reads: [Step(deviceByKey, .id(id), .blob(key))])) {
                 rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
-                return DeviceRow(id: try row.id(0), user: try row.id(1), state: try row.word(2))
+                return DeviceRow(
+                    id: try row.id(0), user: try row.id(1), state: try row.word(2), publicKey: try row.blob(3),
+                    website: try row.website(4), failures: Int(try row.integer(8)),
+                    failedAt: try row.optionalMoment(9))
             })
+    }
+}
+
+extension Row {
+    /// The four columns of a website, from this one on.
+    func website(_ first: Int) throws(StoreFailure) -> WebsiteRow {
+        WebsiteRow(
+            id: try id(first), name: try text(first + 1), displayName: try text(first + 2),
+            policy: try text(first + 3))
     }
 }
 
@@ -31,7 +42,7 @@ private let websiteByKey = Statement(
 
 private let deviceByKey = Statement(
     """
-    SELECT d.id, d.user_id, d.state
+    SELECT d.id, d.user_id, d.state, d.public_key, w.id, w.name, w.display_name, w.policy, d.failures, d.failed_at
     FROM device d JOIN user u ON u.id = d.user_id JOIN website w ON w.id = u.website_id
     WHERE d.id = ? AND d.thumbprint = ? AND w.state = 'active'
     """)

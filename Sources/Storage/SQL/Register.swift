@@ -56,6 +56,7 @@ extension Store: RegisterStore {
                     id: try row.id(0), token: try row.id(1), username: try row.text(2),
                     email: try row.optionalText(3), phone: try row.optionalText(4),
                     displayName: try row.optionalText(5), language: try row.optionalText(6),
+                    state: try row.word(8), isProved: try row.optionalMoment(9) != nil,
                     challenge: try row.optionalID(7))
             })
     }
@@ -99,7 +100,7 @@ extension Store: RegisterStore {
     public func forget(
         _ user: UserID, website: WebsiteID, at now: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> Bool {
-        let belongings = [forgetErrands, forgetSteps, forgetChallenges, forgetDevices, forgetActivations]
+        let belongings = [forgetErrands, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetActivations]
         let change = Change(
             "forget", operation,
             [
@@ -121,8 +122,8 @@ extension NewActivation {
 private let insertUser = Statement(
     """
     INSERT INTO user
-    (id, token, website_id, username, email, phone, display_name, language, created_at, operation)
-    SELECT ?, ?, w.id, ?, ?, ?, ?, ?, ?, ? FROM website w WHERE w.id = ? AND w.state = 'active'
+    (id, token, website_id, username, email, phone, display_name, language, created_at, operation, state)
+    SELECT ?, ?, w.id, ?, ?, ?, ?, ?, ?, ?, 'active' FROM website w WHERE w.id = ? AND w.state = 'active'
     /*M! ON DUPLICATE KEY UPDATE id = user.id */ /*S! ON CONFLICT DO NOTHING */
     """)
 
@@ -149,7 +150,8 @@ private let taken = Statement(
         EXISTS (SELECT 1 FROM user WHERE website_id = ? AND id <> ? AND phone = ?)
     """)
 
-private let columns = "SELECT id, token, username, email, phone, display_name, language, challenge_id FROM user"
+private let columns =
+    "SELECT id, token, username, email, phone, display_name, language, challenge_id, state, proved_at FROM user"
 private let userByName = Statement(columns + " WHERE website_id = ? AND username = ?")
 private let userByToken = Statement(columns + " WHERE website_id = ? AND token = ?")
 
@@ -169,6 +171,8 @@ private let forgetErrands = Statement(
     /*S! WHERE challenge_id IN (SELECT id FROM challenge WHERE user_id = ?) */
     AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
     """)
+private let forgetNews = Statement(
+    "DELETE FROM outbox WHERE user_id = ? AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)")
 private let forgetSteps = Statement(
     """
     DELETE /*M! s */ FROM step

@@ -30,12 +30,13 @@ enum Sample {
         id: String = "0123456789abcdef0123456789abcdef", token: String = Sample.token,
         environment: PushEnvironment = .production, detail: PushDetail = .full, website: String = "Example Bank",
         service: String? = "Online banking", ip: String? = "203.0.113.77",
+        place: String? = nil,
         expiresAt: Timestamp = Timestamp(milliseconds: 1_800_000_300_999)
     ) -> Push {
         guard let id = ErrandID(id), let challenge = ChallengeID(challenge) else { fatalError("not an id: \(id)") }
         return Push(
             id: id, challenge: challenge, deviceToken: token,
             environment: environment, detail: detail, website: website, service: service, ip: ip,
-            expiresAt: expiresAt)
+            place: place, expiresAt: expiresAt)
     }
 }

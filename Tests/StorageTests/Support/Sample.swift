@@ -44,11 +44,12 @@ enum Sample {
         "ANALYZE TABLE user, device, challenge, step, outbox, activation, audit, idempotency")
 
     private static let user = Statement(
-        "INSERT INTO user VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, ?, ?, ?)")
+        "INSERT INTO user VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, 'active', NULL, ?, ?, ?)")
     private static let device = Statement(
         """
         INSERT INTO device (id, user_id, state, platform, environment, push_token, push_token_at, public_key, thumbprint,
-        created_at, operation) VALUES (?, ?, 'active', 'ios', 'production', 'token', ?, NULL, ?, ?, ?)
+        created_at, operation, failures)
+        VALUES (?, ?, 'active', 'ios', 'production', 'token', ?, x'04', ?, ?, ?, 0)
         """)
     private static let challenge = Statement(
         """
@@ -58,7 +59,7 @@ enum Sample {
     private static let step = Statement("INSERT INTO step VALUES (?, 1, 'push', 'queued', ?)")
     private static let errand = Statement(
         "INSERT INTO outbox (id, kind, challenge_id, device_id, due_at, attempts) VALUES (?, 'push', ?, ?, ?, 0)")
-    private static let activation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, ?)")
+    private static let activation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?)")
     private static let audit = Statement(
         "INSERT INTO audit (operation, at, event, website_id) VALUES (?, ?, 'user.registered', ?)")
     private static let idempotency = Statement(
@@ -131,7 +132,10 @@ enum Sample {
         _ = try await store.challenge(id(15), of: id(15) as UserID)
         _ = try await store.countGuess(id(15), limit: 10, at: now, as: operation())
         let end = ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later)
-        let credential = PhoneCredential(id: id(15), user: id(15), key: key(15))
+        let credential = PhoneCredential(
+            id: id(15), user: id(15), key: key(15), publicKey: [],
+            website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"), failures: 0,
+            failedAt: nil)
         for device in [credential, nil] {
             let closing = Closing(
                 challenge: id(device == nil ? 16 : 15), life: end, device: device, event: "challenge.answered", at: now)
@@ -181,7 +185,7 @@ enum Sample {
     private static func asked(_ number: Int, of user: Int) -> NewChallenge {
         NewChallenge(
             id: id(number), website: website, user: id(user), life: ChallengeLife(expiresAt: later), policy: "{}",
-            context: [1], nonce: bytes(1) + bytes(2), number: nil, factor: .push, step: .queued,
+            context: [1], nonce: bytes(1) + bytes(2), number: nil, approves: nil, factor: .push, step: .queued,
             pushes: [NewChallenge.Errand(id: id(number + 5000), device: id(user), leasedUntil: later, holder: relay)],
             expiry: id(number), askedAt: now)
     }
