@@ -57,6 +57,9 @@ let package = Package(
         module("TLS", ["Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop"]),
         module("HTTP2", ["Bytes", "CLinux", "CNghttp2", "Crypto", "EventLoop", "HTTP", "Log", "TLS", "World"]),
 
+        // For websites: depends on nothing of the relay.
+        module("TwoefayClient", ["Bytes", "Crypto", "JSON"]),
+
         // The product.
         module("Domain", ["Bytes", "Crypto", "JSON", "World"]),
         module("Relay", ["Bytes", "Crypto", "Domain", "JSON", "Log", "World"]),
@@ -157,6 +160,7 @@ let package = Package(
             ]),
         tests("TestSupport", ["TestSupport"]),
         tests("TLS", ["Bytes", "Crypto", "EventLoop", "TLS", "World"]),
+        tests("TwoefayClient", ["Bytes", "Crypto", "JSON", "TestSupport", "TwoefayClient"]),
         tests("World", ["World"]),
         tests("YAML", ["YAML"]),
     ]

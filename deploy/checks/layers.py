@@ -7,7 +7,7 @@ LAYERS = [
     ["CLinux", "CNghttp2", "COpenSSL", "CSQLite", "CMariaDB", "CYAML", "CQREncode"],
     ["Bytes", "World", "JSON", "YAML", "QR", "HTTP"],
     ["Log", "Crypto", "EventLoop"],
-    ["TLS", "Domain"],
+    ["TLS", "Domain", "TwoefayClient"],
     ["HTTP2", "Relay"],
     ["API", "Storage", "Couriers"],
     ["Daemon", "FakeAPNs"],

@@ -1,0 +1,81 @@
+import Bytes
+import Crypto
+import JSON
+import Testing
+import TwoefayClient
+
+/// The relay turned against its websites: it holds no key of a phone, and everything else.
+@Suite struct LyingRelay {
+    @Test(arguments: Lie.all + Lie.ofForm) func isNotBelieved(lie: Lie) async throws {
+        var login = try Login()
+        let answered = try lie.tell(&login)
+        #expect(await login.fault(answered) == lie.fault)
+    }
+
+    private static let sent = [
+        "website", "username", "service", "action", "details", "ip", "user_agent", "request", "number_digits",
+    ]
+
+    @Test("Left out of what the phone shows", arguments: sent) func missing(name: String) async throws {
+        var login = try Login()
+        login.context[name] = nil
+        #expect(await login.fault(try login.signed()) == .field(name))
+    }
+
+    @Test("Changed in what the phone shows", arguments: sent + ["display_name"]) func changed(name: String)
+        async throws
+    {
+        for value: JSONValue in ["another", 3, .null, [], [:]] {
+            var login = try Login()
+            login.context[name] = value
+            #expect(await login.fault(try login.signed()) == .field(name))
+        }
+    }
+
+    @Test("Shown though it was never sent", arguments: ["service", "action", "details", "ip", "user_agent"])
+    func added(name: String) async throws {
+        var login = try Login()
+        switch name {
+        case "service": login.asked.service = nil
+        case "action": login.asked.action = nil
+        case "details": login.asked.details = []
+        case "ip": login.asked.ip = nil
+        default: login.asked.userAgent = nil
+        }
+        #expect(await login.fault(try login.signed()) == .field(name))
+    }
+
+    @Test func aContextThatReadsInTwoWays() async throws {
+        var login = try Login()
+        guard case .context(let why) = await login.fault(try Lie.readInTwoWays(&login)) else {
+            Issue.record("believed")
+            return
+        }
+        #expect(why.contains("stands twice"))
+    }
+
+    @Test("No character of what is handed over can be changed") func tampering() async throws {
+        let login = try Login()
+        let honest = try login.signed()
+        func changes(_ text: String) -> [String] {
+            let characters = Array(text.utf8)
+            return characters.indices.flatMap { at in
+                [UInt8(ascii: "A"), UInt8(ascii: "_"), UInt8(ascii: ".")].filter { $0 != characters[at] }.map {
+                    var changed = characters
+                    changed[at] = $0
+                    return String(decoding: changed, as: UTF8.self)
+                }
+            }
+        }
+        for receipt in changes(honest.receipt) {
+            let fault = await login.fault(
+                Answered(device: honest.device, receipt: receipt, context: honest.context))
+            #expect(fault != nil)
+        }
+        for context in changes(honest.context) {
+            let fault = await login.fault(
+                Answered(device: honest.device, receipt: honest.receipt, context: context))
+            #expect(fault != nil)
+        }
+    }
+}

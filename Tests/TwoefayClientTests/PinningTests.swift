@@ -1,0 +1,85 @@
+import Bytes
+import Crypto
+import JSON
+import Testing
+import TwoefayClient
+
+@Suite struct Pinning {
+    private let honest: Binding
+
+    init() throws { honest = try Binding() }
+
+    private func changed(_ change: (inout Binding) -> Void) -> Binding {
+        var binding = honest
+        change(&binding)
+        return binding
+    }
+
+    @Test func anHonestOneGivesTheKey() throws {
+        #expect(try honest.pinned() == PinnedPhone(device: "d1", key: honest.key.publicKey))
+    }
+
+    @Test func theRelaysOwnKeyIsNotPinned() throws {
+        let own = try P256PrivateKey.generate().publicKey
+        // Beside the phone's true binding, and with a binding under a k of its own.
+        #expect(throws: BindingFault.key) { try changed { $0.told = own }.pinned() }
+        let forged = changed {
+            $0.told = own
+            $0.claims["jwk"] = .object(own.jwk)
+            $0.usedK = Secret([UInt8](repeating: 7, count: 32))
+        }
+        #expect(throws: BindingFault.code) { try forged.pinned() }
+    }
+
+    @Test(arguments: ["device", "jwk", "binding"]) func nothingIsPinnedOnAPartOfIt(name: String) {
+        var device = honest.device
+        device[name] = nil
+        let check = BindingCheck(origin: Login.origin, website: "shop")
+        #expect(throws: BindingFault.incomplete) { try check.pinned(device, token: Binding.token, k: honest.k) }
+    }
+
+    @Test(arguments: [
+        ("aud", "\(Login.origin)#bank", BindingFault.audience), ("aud", "https://relay.example.net#shop", .audience),
+        ("id_token", "another", .token),
+    ])
+    func aBindingIsForOneUserOfOneWebsite(name: String, value: String, fault: BindingFault) {
+        #expect(throws: fault) { try changed { $0.claims[name] = .string(value) }.pinned() }
+    }
+
+    @Test(arguments: [nil, "twoefay-enrol+jwt", "twoefay-decision+jwt", "JWT"]) func onlyABindingIsOne(type: String?) {
+        #expect(throws: BindingFault.type) { try changed { $0.type = type }.pinned() }
+    }
+
+    @Test func anotherAlgorithmProvesNothing() throws {
+        let payload = JSONWriter.write(honest.claims)
+        let signed = try JWS.sign(header: ["typ": "twoefay-binding+jwt"], payload: payload, key: honest.key)
+        let unsigned =
+            "\(Base64URL.encode(Array(#"{"alg":"none","typ":"twoefay-binding+jwt"}"#.utf8)))."
+            + "\(Base64URL.encode(payload))."
+        let check = BindingCheck(origin: Login.origin, website: "shop")
+        for binding in [signed, unsigned] {
+            var device = honest.device
+            device["binding"] = .string(binding)
+            #expect(throws: BindingFault.malformed("the JWS has another algorithm than belongs here")) {
+                try check.pinned(device, token: Binding.token, k: honest.k)
+            }
+        }
+    }
+
+    @Test(arguments: ["v", "aud", "id_token", "jwk"]) func claimsAreWhole(name: String) {
+        for value: JSONValue? in [nil, .null, [:], 2] {
+            #expect(throws: BindingFault.claims) { try changed { $0.claims[name] = value }.pinned() }
+        }
+    }
+
+    /// A k of nothing, or of a byte, would be anybody's.
+    @Test(arguments: [0, 1, 31]) func aShortKProvesNothing(count: Int) {
+        let short = Secret([UInt8](repeating: 0, count: count))
+        #expect(throws: BindingFault.code) {
+            try changed {
+                $0.k = short
+                $0.usedK = short
+            }.pinned()
+        }
+    }
+}
