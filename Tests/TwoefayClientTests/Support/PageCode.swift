@@ -1,0 +1,121 @@
+import Glibc
+import JSON
+import TestSupport
+import Testing
+
+/// The code of docs/receipts.md in one language, run as it stands on the page.
+struct PageCode {
+    /// What is to be called, and whether that may return.
+    struct Case {
+        let name: String
+        let isHonest: Bool
+        let call: JSONObject
+    }
+
+    private let interpreter: String
+    private let directory: TemporaryDirectory
+    private let driver: String
+
+    /// Any Python that has the library: the first on the PATH may be none of the system's.
+    static func python() async throws -> PageCode {
+        var found: String?
+        for candidate in ["python3", "/usr/bin/python3"] where found == nil {
+            let tried = try? await Child.run(candidate, ["-c", "import jwt, cryptography"])
+            if tried?.status == 0 { found = candidate }
+        }
+        let interpreter = try #require(found, "no Python has PyJWT and cryptography; run: deploy/need test")
+        return try PageCode(interpreter, language: "python", page: "page.py", driver: ("driver.py", pythonDriver))
+    }
+
+    /// Where Debian keeps jose; the tests ask for no Node, and use one that is there.
+    private static let jose = "/usr/share/nodejs/jose"
+
+    static var hasNode: Bool {
+        guard access("\(jose)/package.json", R_OK) == 0, let path = getenv("PATH") else { return false }
+        return String(cString: path).split(separator: ":").contains { access("\($0)/node", X_OK) == 0 }
+    }
+
+    static func node() throws -> PageCode {
+        let code = try PageCode("node", language: "js", page: "page.mjs", driver: ("driver.mjs", nodeDriver))
+        let modules = code.directory("node_modules")
+        try #require(mkdir(modules, 0o700) == 0 && symlink(jose, "\(modules)/jose") == 0)
+        return code
+    }
+
+    private init(_ interpreter: String, language: String, page: String, driver: (name: String, text: String)) throws {
+        let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
+        let lines = try TextFile.read("\(root)/docs/receipts.md").split(
+            separator: "\n", omittingEmptySubsequences: false)
+        let code = lines.drop { $0 != "```\(language)" }.dropFirst().prefix { $0 != "```" }
+        try #require(!code.isEmpty, "docs/receipts.md has no \(language)")
+        self.interpreter = interpreter
+        directory = try TemporaryDirectory()
+        self.driver = directory(driver.name)
+        try TextFile.write(code.joined(separator: "\n"), to: directory(page))
+        try TextFile.write(driver.text, to: self.driver)
+    }
+
+    /// Calls the page's functions once for each case, and compares what came of it.
+    func agrees(with cases: [Case]) async throws {
+        let file = directory("cases.json")
+        let calls = JSONValue.array(cases.map { .object($0.call) })
+        try TextFile.write(String(decoding: JSONWriter.write(calls), as: UTF8.self), to: file)
+        let ended = try await Child.run(interpreter, [driver, file], in: directory.path)
+        try #require(ended.status == 0, "\(ended.errors)")
+        let lines = ended.output.split(separator: "\n")
+        try #require(lines.count == cases.count, "\(ended.output)\(ended.errors)")
+        for (line, one) in zip(lines, cases) {
+            #expect(line.hasPrefix(one.isHonest ? "accepted" : "refused"), "\(one.name): \(line)")
+        }
+    }
+
+    private static let pythonDriver = """
+        import json, sys
+        import page
+
+        with open(sys.argv[1], encoding="utf-8") as file:
+            cases = json.load(file)
+        spent = set()
+        for case in cases:
+            def spend(request):
+                fresh = request not in spent
+                spent.add(request)
+                return fresh
+            if not case.get("again"):
+                spent = set()
+            try:
+                if "k" in case:
+                    key = page.pin(case["device"], case["token"], bytes.fromhex(case["k"]))
+                    assert key == case["key"], key
+                else:
+                    claims = page.check(case["answer"], case["asked"], case["phones"], spend)
+                    assert claims["decision"] == "approve"
+                print("accepted")
+            except Exception as error:
+                print("refused", repr(error).replace("\\n", " "))
+
+        """
+
+    private static let nodeDriver = """
+        import { readFileSync } from "node:fs";
+        import { deepEqual, equal } from "node:assert/strict";
+        import { check, pin } from "./page.mjs";
+
+        let spent = new Set();
+        const spend = (request) => !spent.has(request) && Boolean(spent.add(request));
+        for (const call of JSON.parse(readFileSync(process.argv[2], "utf8"))) {
+          if (!call.again) spent = new Set();
+          try {
+            if (call.k !== undefined) {
+              deepEqual(await pin(call.device, call.token, Buffer.from(call.k, "hex")), call.key);
+            } else {
+              equal((await check(call.answer, call.asked, call.phones, spend)).decision, "approve");
+            }
+            console.log("accepted");
+          } catch (error) {
+            console.log("refused", String(error).replaceAll("\\n", " "));
+          }
+        }
+
+        """
+}
