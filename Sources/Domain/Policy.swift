@@ -129,6 +129,20 @@ public struct Policy: Equatable, Sendable {
     }
 }
 
+extension Policy {
+    /// How many digits the person has to carry for a challenge with these details. An amount lets the number go only
+    /// where there is exactly one and no doubt about it.
+    public func numberDigits(for details: [Context.Detail]) -> Int {
+        // Where the website itself answers there is no phone to type a number into.
+        guard answers != .website else { return 0 }
+        let amounts = details.filter { $0.label.utf8.elementsEqual("amount".utf8) }
+        guard let bound = numberBelow, amounts.count == 1, let amount = Amount(detail: amounts[0].value),
+            amount < bound
+        else { return number }
+        return 0
+    }
+}
+
 /// The policies as the database keeps them: a JSON object of texts. A website's row holds only what differs from the
 /// installation's defaults; a challenge's row holds all of them.
 extension Policy {

@@ -6,8 +6,8 @@ import Testing
 @testable import Couriers
 
 @Suite struct PayloadTests {
-    private func payload(_ push: Push, place: String? = nil) throws -> JSONObject {
-        let bytes = APNsPayload.bytes(for: push, place: place)
+    private func payload(_ push: Push) throws -> JSONObject {
+        let bytes = APNsPayload.bytes(for: push)
         #expect(bytes.count <= 4096)
         return try #require(try JSONReader.read(bytes).object)
     }
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func fullSaysWhoAsksForWhatFromWhere() throws {
-        let payload = try payload(Sample.push(), place: "Vienna, Austria")
+        let payload = try payload(Sample.push(place: "Vienna, Austria"))
         #expect(
             try alert(payload) == [
                 "title": "Example Bank", "loc-key": "TWOEFAY_LOGIN_SERVICE_PLACE_IP",
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func minimalIsTheSameTextForEverybody() throws {
-        let one = APNsPayload.bytes(for: Sample.push(detail: .minimal), place: "Vienna")
+        let one = APNsPayload.bytes(for: Sample.push(detail: .minimal, place: "Vienna"))
         let other = APNsPayload.bytes(
             for: Sample.push(detail: .minimal, website: "Another", service: nil, ip: nil))
         #expect(one == other)

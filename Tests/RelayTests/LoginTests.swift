@@ -119,7 +119,7 @@ import World
 
     @Test(arguments: StoreKind.all) func approveAndDenyRaceToExactlyOneEnd(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
-        let shop = try await rig.website("shop", policies: ["number": "0"])
+        let shop = try await rig.website("shop", policies: ["number": "0", "login-limit": "1000"])
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
         for _ in 0..<1000 {
             let asked = try await rig.on { relay in

@@ -22,9 +22,18 @@ public final class RelayRig: Sendable {
     private let place: FreshStore
     public var loop: EventLoop { loops.loops[0] }
 
-    public init(_ kind: StoreKind, time: TestTime = TestTime()) async throws {
+    public convenience init(_ kind: StoreKind, time: TestTime = TestTime()) async throws {
+        try await self.init(over: try await kind.fresh(), time: time)
+    }
+
+    /// Another relay over the same store.
+    public convenience init(beside other: RelayRig) async throws {
+        try await self.init(over: other.place, time: other.time)
+    }
+
+    private init(over place: FreshStore, time: TestTime) async throws {
         self.time = time
-        place = try await kind.fresh()
+        self.place = place
         let log = Log(minimum: .debug, time: time, sink: sink)
         let loops = try LoopGroup.start(count: 1, time: SystemTime())
         self.loops = loops

@@ -17,7 +17,10 @@ enum Ask {
                     P.userAgent.optional, P.service.optional, P.action.optional, P.details.optional,
                     P.expiresIn.optional,
                 ], oneOf: ["token", "username"],
-                answers: [(201, "login: verified or unverified, challenge, number?, factor, expires_at")])),
+                answers: [
+                    (201, "login: verified or unverified, challenge, number?, factor, expires_at"),
+                    (429, "this user was asked too often"),
+                ])),
         Route(
             "DELETE", "/challenge/{challenge}", "Takes a challenge back",
             Form(.website(cancel), answers: [(204, "it has its end, this one or another")])),

@@ -15,18 +15,18 @@ enum APNsPayload {
     /// Of one argument. The texts are bounded where they come in; this holds for those that were not.
     private static let characters = 256
 
-    static func bytes(for push: Push, place: String? = nil) -> [UInt8] {
+    static func bytes(for push: Push) -> [UInt8] {
         if push.detail == .full {
-            let full = write(full(push, place: place), push)
+            let full = write(full(push), push)
             // Escapes can make a text six times as long: then the fixed text says that there is something to see.
             if full.count <= limit { return full }
         }
         return write(["title-loc-key": "TWOEFAY_TITLE", "loc-key": .string(category)], push)
     }
 
-    private static func full(_ push: Push, place: String?) -> JSONObject {
+    private static func full(_ push: Push) -> JSONObject {
         let known: [(suffix: String, text: String)] = [
-            ("_SERVICE", push.service), ("_PLACE", place), ("_IP", push.ip),
+            ("_SERVICE", push.service), ("_PLACE", push.place), ("_IP", push.ip),
         ].compactMap { suffix, text in
             guard let text, !text.isEmpty else { return nil }
             return (suffix, String(text.prefix(characters)))

@@ -13,7 +13,7 @@ enum APNsRequest {
 
     /// The device token has to be one: it becomes part of the path.
     static func make(
-        _ push: Push, topic: String, authority: String, authorization: String?, place: String? = nil
+        _ push: Push, topic: String, authority: String, authorization: String?
     ) -> ClientRequest {
         precondition(isToken(push.deviceToken), "not a device token")
         var fields = Fields()
@@ -27,7 +27,7 @@ enum APNsRequest {
         fields.add("apns-collapse-id", push.challenge.text)
         return ClientRequest(
             method: "POST", path: "/3/device/\(push.deviceToken)", authority: authority, fields: fields,
-            neverIndexed: neverIndexed, body: APNsPayload.bytes(for: push, place: place))
+            neverIndexed: neverIndexed, body: APNsPayload.bytes(for: push))
     }
 
     /// Whether the text may be one of Apple's tokens.

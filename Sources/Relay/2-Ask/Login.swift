@@ -1,48 +1,6 @@
-import Bytes
-import Crypto
 import Domain
 import Log
 import World
-
-/// Ask: the website asks about a user; a challenge is stored and its delivery begins.
-public protocol AskStore: Sendable {
-    func subject(_ subject: Subject, of website: WebsiteID) async throws(StoreFailure) -> Askable?
-    /// When the challenge ends (as it was stored the first time); nil when the user or the website went away in between.
-    func ask(_ challenge: NewChallenge, as operation: Operation) async throws(StoreFailure) -> Timestamp?
-}
-
-/// Whom a request is about.
-public enum Subject: Sendable, Equatable {
-    case token(UserToken)
-    case username(String)
-}
-
-/// A user as Ask needs it: its active phones, and the challenges that a new one supersedes.
-public struct Askable: Sendable, Equatable {
-    public struct Phone: Sendable, Equatable {
-        public let id: DeviceID
-        public let pushToken: String
-        public let environment: PushEnvironment
-
-        public init(id: DeviceID, pushToken: String, environment: PushEnvironment) {
-            self.id = id
-            self.pushToken = pushToken
-            self.environment = environment
-        }
-    }
-
-    public let user: UserID
-    public let username: String
-    public let phones: [Phone]
-    public let open: [ChallengeID]
-
-    public init(user: UserID, username: String, phones: [Phone], open: [ChallengeID]) {
-        self.user = user
-        self.username = username
-        self.phones = phones
-        self.open = open
-    }
-}
 
 public struct LoginRequest: Sendable {
     public var subject: Subject
@@ -79,36 +37,11 @@ public struct LoginRequest: Sendable {
     }
 }
 
-public struct NewChallenge: Sendable {
-    public let id: ChallengeID
-    public let website: WebsiteID
-    public let user: UserID
-    public let life: ChallengeLife
-    public let policy: String
-    public let context: [UInt8]
-    public let nonce: [UInt8]
-    public let number: String?
-    /// Of an approval: the digest of what it is for.
-    public let approves: [UInt8]?
-    public let factor: Factor?
-    public let step: StepState?
-    public let pushes: [Errand]
-    public let expiry: ErrandID
-    public let askedAt: Timestamp
-
-    /// A push that is written down before it is sent.
-    public struct Errand: Sendable {
-        public let id: ErrandID
-        public let device: DeviceID
-        public let leasedUntil: Timestamp
-        public let holder: RelayID
-    }
-}
-
 public struct Asked: Sendable, Equatable {
     public let challenge: ChallengeID
     /// The user has a bound phone.
     public let verified: Bool
+    /// Nil where none is asked for, and where the user is not asked at all.
     public let number: String?
     public let factor: Factor?
     public let expiresAt: Timestamp
@@ -118,33 +51,56 @@ extension Relay {
     public func login(
         _ request: LoginRequest, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Asked {
+        let now = time.now()
+        let limits = AskLimits(
+            since: now - Policy.limitWindow, logins: website.policy.loginLimit, pushes: website.policy.pushLimit)
         let subject = try await ask("login") { () async throws(StoreFailure) in
-            try await store.subject(request.subject, of: website.id)
+            try await store.subject(request.subject, of: website.id, within: limits)
         }
         guard let subject else { throw .notFound }
         // By bytes, as the store compares: Swift takes different spellings of a character for the same.
         if let name = request.username, !name.utf8.elementsEqual(subject.username.utf8) {
             throw .invalid([FieldFault("username", .mismatch, "is not the name of the user that token names")])
         }
-        let plan = try plan(request, about: subject, by: website, as: operation)
-        let expiresAt = try await ask("login") { () async throws(StoreFailure) in
-            try await store.ask(plan.challenge, as: operation)
+        let plan = try plan(request, about: subject, by: website, at: now, as: operation)
+        // A flood costs reading alone. What may have been stored before has its room, and is looked for in any case.
+        if let blocker = subject.limitedBy, !operation.mayHaveRun { throw limited(by: blocker, subject, website) }
+        let outcome = try await ask("login") { () async throws(StoreFailure) in
+            try await store.ask(plan.challenge, within: limits, as: operation)
         }
-        guard let expiresAt else { throw .notFound }
+        switch outcome {
+        case .gone: throw .notFound
+        case .limited(let blocker): throw limited(by: blocker, subject, website)
+        case .stored(let stored): return asked(stored, by: plan, about: subject, website)
+        }
+    }
+
+    /// What follows from a challenge that is in the store.
+    private func asked(
+        _ stored: StoredChallenge, by plan: Plan, about subject: Askable, _ website: Website
+    ) -> Asked {
+        let challenge = plan.challenge
+        let isRefused = stored.life.reason == .locked || stored.life.reason == .frozen
         log.info(
             "challenge.asked",
             [
-                .website: website.name, .user: subject.user.text, .challenge: plan.challenge.id.text,
-                .factor: plan.challenge.factor?.rawValue ?? "none",
+                .website: website.name, .user: subject.user.text, .challenge: challenge.id.text,
+                .factor: stored.factor?.rawValue ?? "none", .reason: stored.life.reason?.rawValue,
             ])
-        for superseded in subject.open where superseded != plan.challenge.id { waits.fire(.challenge(superseded)) }
+        for superseded in stored.superseded { waits.fire(.challenge(superseded)) }
         // A challenge that an earlier run of this operation stored ends when that run said, not now and a lifetime: its
         // pushes are in the outbox, or were sent long ago.
-        let isStoredNow = expiresAt == plan.challenge.life.expiresAt
-        for push in isStoredNow ? plan.pushes : [] { spawn { await self.deliver(push) } }
+        if stored.life.expiresAt == challenge.life.expiresAt {
+            for push in plan.pushes where stored.pushes.contains(push.id) { spawn { await self.deliver(push) } }
+        }
         return Asked(
-            challenge: plan.challenge.id, verified: !subject.phones.isEmpty, number: plan.challenge.number,
-            factor: plan.challenge.factor, expiresAt: expiresAt)
+            challenge: challenge.id, verified: !subject.phones.isEmpty, number: isRefused ? nil : challenge.number,
+            factor: stored.factor, expiresAt: stored.life.expiresAt)
+    }
+
+    private func limited(by blocker: Timestamp, _ subject: Askable, _ website: Website) -> Refusal {
+        log.notice("login.limited", [.website: website.name, .user: subject.user.text])
+        return .limited(retryAfter: blocker + Policy.limitWindow - time.now())
     }
 
     private struct Plan {
@@ -154,12 +110,11 @@ extension Relay {
 
     /// Everything about the new challenge that follows from the request, the policy and the operation.
     private func plan(
-        _ request: LoginRequest, about subject: Askable, by website: Website, as operation: Operation
+        _ request: LoginRequest, about subject: Askable, by website: Website, at now: Timestamp,
+        as operation: Operation
     ) throws(Refusal) -> Plan {
-        let now = time.now()
         let policy = website.policy
-        // Where the website itself answers there is no phone to type a number into.
-        let digits = policy.answers == .website ? 0 : policy.number
+        let digits = policy.numberDigits(for: request.details)
         if let number = request.number, number.utf8.count != digits {
             let message = digits == 0 ? "is not asked for by this website's policy" : "must have \(digits) digits"
             throw .invalid([FieldFault("number", .length, message)])
@@ -182,10 +137,8 @@ extension Relay {
         let challenge = NewChallenge(
             id: id, website: website.id, user: subject.user, life: life, policy: policy.json,
             context: context.bytes, nonce: operation.secret("nonce", count: 16), number: number,
-            approves: request.approves,
-            factor: subject.phones.isEmpty ? nil : pushable.isEmpty ? .pull : .push,
-            step: subject.phones.isEmpty ? nil : .queued, pushes: errands, expiry: operation.identifier("expiry"),
-            askedAt: now)
+            approves: request.approves, otherwise: subject.phones.isEmpty ? nil : .pull, pushes: errands,
+            expiry: operation.identifier("expiry"), askedAt: now)
         let pushes = zip(errands, pushable).map { errand, phone in
             Push(
                 id: errand.id, challenge: id, deviceToken: phone.pushToken, environment: phone.environment,

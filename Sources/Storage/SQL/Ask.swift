@@ -3,14 +3,19 @@ import Relay
 import World
 
 extension Store: AskStore {
-    public func subject(_ subject: Subject, of website: WebsiteID) async throws(StoreFailure) -> Askable? {
-        let (users, phones, open, key): (Statement, Statement, Statement, SQLValue) =
+    public func subject(
+        _ subject: Subject, of website: WebsiteID, within limits: AskLimits
+    ) async throws(StoreFailure) -> Askable? {
+        let (users, phones, blocker, key): (Statement, Statement, Statement, SQLValue) =
             switch subject {
-            case .token(let token): (userByToken, phonesByToken, openByToken, .id(token))
-            case .username(let name): (userByName, phonesByName, openByName, .text(name))
+            case .token(let token): (userByToken, phonesByToken, blockerByToken, .id(token))
+            case .username(let name): (userByName, phonesByName, blockerByName, .text(name))
             }
         let script = Script(
-            "subject", reads: [users, phones, open].map { Step($0, .id(website), key) })
+            "subject",
+            reads: [users, phones].map { Step($0, .id(website), key) } + [
+                Step(blocker, .id(website), key, .moment(limits.since), .integer(Int64(limits.logins - 1)))
+            ])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 guard let user = rows[0].first else { return nil }
@@ -20,51 +25,72 @@ extension Store: AskStore {
                         Askable.Phone(
                             id: try row.id(0), pushToken: try row.text(1), environment: try row.word(2)))
                 }
-                var open: [ChallengeID] = []
-                for row in rows[2] { open.append(try row.id(0)) }
-                return Askable(user: try user.id(0), username: try user.text(1), phones: phones, open: open)
+                return Askable(
+                    user: try user.id(0), username: try user.text(1), phones: phones,
+                    limitedBy: try rows[2].first?.moment(0))
             })
     }
 
-    public func ask(_ challenge: NewChallenge, as operation: Operation) async throws(StoreFailure) -> Timestamp? {
+    public func ask(
+        _ challenge: NewChallenge, within limits: AskLimits, as operation: Operation
+    ) async throws(StoreFailure) -> AskOutcome {
         let now = SQLValue.moment(challenge.askedAt)
-        let mine: [SQLValue] = [.id(challenge.user), .id(operation)]
-        let isOpen = !challenge.life.state.isEnd
+        let since = SQLValue.moment(limits.since)
+        let id = SQLValue.id(challenge.id)
+        let user: [SQLValue] = [.id(challenge.user), .id(operation)]
+        let stored: [SQLValue] = [id, .id(operation)]
+        let superseded: [SQLValue] = [.id(challenge.user), now, .id(operation)]
         var writes = [
-            Step(markUser, .id(challenge.id), .id(operation), .id(challenge.user), .id(challenge.website)),
-            Step(supersede, values: [now, .id(operation), .id(challenge.user)] + mine),
-            Step(dropErrands, .id(challenge.user), .id(operation)),
+            Step(lockUser, .id(challenge.user), .id(challenge.website)),
             Step(
-                insertChallenge,
-                values: [
-                    .id(challenge.id), .word(challenge.life.state), .word(challenge.life.reason),
-                    .text(challenge.policy), .blob(challenge.context), .blob(challenge.nonce),
-                    .text(challenge.number), .blob(challenge.approves), .word(challenge.factor), now,
-                    .moment(challenge.life.expiresAt),
-                    isOpen ? .null : now, .id(operation),
-                ] + mine),
+                markUser, id, .id(operation), .id(challenge.user), .id(challenge.website), since,
+                .integer(Int64(limits.logins))),
+            Step(supersede, values: [now, .id(operation), .id(challenge.user)] + user),
+            Step(dropErrands, values: superseded),
         ]
-        if let factor = challenge.factor, let step = challenge.step {
-            writes.append(Step(insertStep, values: [.id(challenge.id), .word(factor), .word(step), now] + mine))
-        }
         for push in challenge.pushes {
             writes.append(
                 Step(
-                    insertPush, .id(push.id), .id(challenge.id), .moment(push.leasedUntil), .id(push.holder),
-                    .id(push.device), .id(challenge.user), .id(challenge.user), .id(operation)))
+                    insertPush,
+                    values: [.id(push.id), id, .moment(push.leasedUntil), .id(push.holder), .id(push.device)] + user
+                        + [since, .integer(Int64(limits.pushes))]))
         }
-        if isOpen {
-            writes.append(
-                Step(
-                    insertExpiry,
-                    values: [.id(challenge.expiry), .id(challenge.id), .moment(challenge.life.expiresAt)] + mine))
-        }
-        writes.append(Step(auditAsk, values: [.id(operation), now, .id(challenge.id), .word(challenge.factor)] + mine))
-        let change = Change("ask", operation, writes, reads: [Step(end, .id(challenge.id))])
+        let isOpen = !challenge.life.state.isEnd
+        writes += [
+            Step(
+                insertChallenge,
+                values: [
+                    id, .word(challenge.life.state), .word(challenge.life.reason), .text(challenge.policy),
+                    .blob(challenge.context), .blob(challenge.nonce), .text(challenge.number),
+                    .blob(challenge.approves), id, .word(challenge.otherwise), now,
+                    .moment(challenge.life.expiresAt), isOpen ? .null : now, now, .id(operation),
+                ] + user),
+            Step(insertStep, values: stored),
+            Step(insertExpiry, values: [.id(challenge.expiry)] + stored),
+            Step(auditAsk, values: [.id(operation), now] + stored),
+        ]
+        let change = Change(
+            "ask", operation, writes,
+            reads: [
+                Step(readStored, id), Step(readPushes, id), Step(readSuperseded, values: superseded),
+                Step(blocker, .id(challenge.user), since, .integer(Int64(limits.logins - 1))),
+            ])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
-                guard rows.happened, let row = rows[1].first else { return nil }
-                return try row.moment(0)
+                guard rows.happened, let row = rows[1].first else {
+                    return try rows[4].first.map { row throws(StoreFailure) in .limited(by: try row.moment(0)) }
+                        ?? .gone
+                }
+                var pushes: [ErrandID] = []
+                for push in rows[2] { pushes.append(try push.id(0)) }
+                var superseded: [ChallengeID] = []
+                for ended in rows[3] { superseded.append(try ended.id(0)) }
+                let life = ChallengeLife(
+                    state: try row.word(0), decision: try row.optionalWord(1), reason: try row.optionalWord(2),
+                    expiresAt: try row.moment(3))
+                return .stored(
+                    StoredChallenge(
+                        life: life, factor: try row.optionalWord(4), pushes: pushes, superseded: superseded))
             })
     }
 }
@@ -80,28 +106,35 @@ private let phoneColumns = """
 private let phonesByToken = Statement(phoneColumns + " u.token = ? ORDER BY d.created_at, d.id")
 private let phonesByName = Statement(phoneColumns + " u.username = ? ORDER BY d.created_at, d.id")
 
-private let openColumns = """
-    SELECT c.id FROM challenge c JOIN user u ON u.id = c.user_id
-    WHERE c.decided_at IS NULL AND u.website_id = ? AND
+/// The newest challenges of a user, of which the last one that fills the limit is looked for. There is none while there
+/// is room.
+private let window = "c.asked_at > ? ORDER BY c.asked_at DESC LIMIT 1 OFFSET ?"
+private let blockerColumns = """
+    SELECT c.asked_at FROM user u JOIN challenge c ON c.user_id = u.id WHERE u.website_id = ? AND
     """
-private let openByToken = Statement(openColumns + " u.token = ?")
-private let openByName = Statement(openColumns + " u.username = ?")
+private let blockerByToken = Statement(blockerColumns + " u.token = ? AND " + window)
+private let blockerByName = Statement(blockerColumns + " u.username = ? AND " + window)
+private let blocker = Statement("SELECT c.asked_at FROM challenge c WHERE c.user_id = ? AND " + window)
 
-/// Locks the user's row, so that two requests about one user come one after the other.
+/// Two requests about one user come one after the other. A statement of its own: one that waited for the lock itself
+/// may have counted before it waited.
+private let lockUser = Statement("UPDATE user SET operation = operation WHERE id = ? AND website_id = ?")
+
 private let markUser = Statement(
     """
     UPDATE user SET challenge_id = ?, operation = ?
     WHERE id = ? AND website_id = ? AND EXISTS
     (SELECT 1 FROM website w WHERE w.id = user.website_id AND w.state = 'active')
+    AND (SELECT count(*) FROM challenge c WHERE c.user_id = user.id AND c.asked_at > ?) < ?
     """)
-
-private let asked = " EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)"
 
 private let supersede = Statement(
     """
     UPDATE challenge SET state = 'cancelled', reason = 'superseded', decided_at = ?, operation = ?
-    WHERE user_id = ? AND decided_at IS NULL AND
-    """ + asked)
+    WHERE user_id = ? AND decided_at IS NULL AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
+    """)
+
+private let superseded = "c.user_id = ? AND c.decided_at = ? AND c.operation = ? AND c.reason = 'superseded'"
 
 /// MariaDB looks at every row of a table for `IN (SELECT …)`, and at the right ones for a join; SQLite has no join here.
 private let dropErrands = Statement(
@@ -109,40 +142,51 @@ private let dropErrands = Statement(
     DELETE /*M! o */ FROM outbox
     /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE */
     /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
-    c.user_id = ? AND c.operation = ? AND c.reason = 'superseded' /*S! ) */
+    """ + " " + superseded + " /*S! ) */")
+
+/// Pushes are counted by the steps that began with one: a challenge's factor is in the end the one that decided.
+private let insertPush = Statement(
+    """
+    INSERT INTO outbox (id, kind, challenge_id, due_at, attempts, holder, device_id)
+    SELECT ?, 'push', ?, ?, 0, ?, d.id FROM device d JOIN user u ON u.id = d.user_id
+    WHERE d.id = ? AND d.state = 'active' AND u.id = ? AND u.operation = ? AND u.state = 'active' AND
+    (SELECT count(*) FROM challenge c JOIN step s ON s.challenge_id = c.id
+    WHERE c.user_id = u.id AND c.asked_at > ? AND s.factor = 'push') < ?
     """)
 
+/// Whoever is locked or frozen gets a challenge that has its end already; a user's state is the reason for it.
 private let insertChallenge = Statement(
     """
     INSERT INTO challenge
-    (id, state, reason, policy, context, nonce, number, approves, factor, asked_at, expires_at, decided_at, operation, guesses,
-    website_id, user_id)
-    SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, u.website_id, u.id FROM user u WHERE u.id = ? AND u.operation = ?
+    (id, state, reason, policy, context, nonce, number, approves, factor, asked_at, expires_at, decided_at, operation,
+    guesses, website_id, user_id)
+    SELECT ?, CASE u.state WHEN 'active' THEN ? ELSE 'failed' END, CASE u.state WHEN 'active' THEN ? ELSE u.state END,
+    ?, ?, ?, ?, ?,
+    CASE WHEN EXISTS (SELECT 1 FROM outbox o WHERE o.challenge_id = ? AND o.kind = 'push') THEN 'push'
+    WHEN u.state = 'active' THEN ? END,
+    ?, ?, CASE u.state WHEN 'active' THEN ? ELSE ? END, ?, 0, u.website_id, u.id
+    FROM user u WHERE u.id = ? AND u.operation = ?
     """)
+
+private let ofStored = " FROM challenge c WHERE c.id = ? AND c.operation = ?"
 
 private let insertStep = Statement(
     """
     INSERT INTO step (challenge_id, ordinal, factor, state, at)
-    SELECT ?, 1, ?, ?, ? FROM user u WHERE u.id = ? AND u.operation = ?
-    """)
-
-private let insertPush = Statement(
-    """
-    INSERT INTO outbox (id, kind, challenge_id, due_at, attempts, holder, device_id)
-    SELECT ?, 'push', ?, ?, 0, ?, d.id FROM device d
-    WHERE d.id = ? AND d.user_id = ? AND d.state = 'active' AND
-    """ + asked)
+    SELECT c.id, 1, c.factor, 'queued', c.asked_at
+    """ + ofStored + " AND c.factor IS NOT NULL")
 
 private let insertExpiry = Statement(
     """
     INSERT INTO outbox (id, kind, challenge_id, due_at, attempts)
-    SELECT ?, 'expiry', ?, ?, 0 FROM user u WHERE u.id = ? AND u.operation = ?
-    """)
-
-private let end = Statement("SELECT expires_at FROM challenge WHERE id = ?")
+    SELECT ?, 'expiry', c.id, c.expires_at, 0
+    """ + ofStored + " AND c.decided_at IS NULL")
 
 private let auditAsk = Statement(
     Audit.columns + """
-         SELECT ?, ?, 'challenge.asked', u.website_id, u.id, ?, NULL, ?, NULL
-        FROM user u WHERE u.id = ? AND u.operation = ?
-        """ + Audit.once)
+         SELECT ?, ?, 'challenge.asked', c.website_id, c.user_id, c.id, NULL, coalesce(c.reason, c.factor), NULL
+        """ + ofStored + Audit.once)
+
+private let readStored = Statement("SELECT state, decision, reason, expires_at, factor FROM challenge WHERE id = ?")
+private let readPushes = Statement("SELECT id FROM outbox WHERE challenge_id = ? AND kind = 'push'")
+private let readSuperseded = Statement("SELECT c.id FROM challenge c WHERE " + superseded)

@@ -25,7 +25,8 @@ struct Scene: Sendable {
             try apple?.set(in: &settings)
             try change(&settings)
         }
-        let shop = try await relay.website(website)
+        // Whoever insists is not to meet the limits.
+        let shop = try await relay.website(website, "--login-limit", "1000", "--push-limit", "100")
         let files = (try #require(shop.certificatePath), try #require(shop.keyPath))
         return Scene(
             relay: relay,

@@ -23,6 +23,7 @@ enum Sample {
 
     private static let website: WebsiteID = id(1)
     private static let relay: RelayID = id(1)
+    private static let limits = AskLimits(since: now - .seconds(300), logins: 20, pushes: 5)
 
     static func fill(_ store: Store, at url: StorageURL) async throws {
         var steps = [
@@ -125,9 +126,9 @@ enum Sample {
         _ = try await store.bind(phone(9003, of: 12), digest: key(12), as: operation())
         _ = try await store.bindByWebsite(phone(9004, of: 13), website: website, as: operation())
         for subject in [Subject.token(id(14)), .username("user-14")] {
-            _ = try await store.subject(subject, of: website)
+            _ = try await store.subject(subject, of: website, within: limits)
         }
-        _ = try await store.ask(asked(9005, of: 14), as: operation())
+        _ = try await store.ask(asked(9005, of: 14), within: limits, as: operation())
         _ = try await store.challenge(id(15), of: website)
         _ = try await store.challenge(id(15), of: id(15) as UserID)
         _ = try await store.countGuess(id(15), limit: 10, at: now, as: operation())
@@ -185,7 +186,7 @@ enum Sample {
     private static func asked(_ number: Int, of user: Int) -> NewChallenge {
         NewChallenge(
             id: id(number), website: website, user: id(user), life: ChallengeLife(expiresAt: later), policy: "{}",
-            context: [1], nonce: bytes(1) + bytes(2), number: nil, approves: nil, factor: .push, step: .queued,
+            context: [1], nonce: bytes(1) + bytes(2), number: nil, approves: nil, otherwise: .pull,
             pushes: [NewChallenge.Errand(id: id(number + 5000), device: id(user), leasedUntil: later, holder: relay)],
             expiry: id(number), askedAt: now)
     }

@@ -1,0 +1,110 @@
+import Domain
+import World
+
+/// Ask: the website asks about a user; a challenge is stored and its delivery begins.
+public protocol AskStore: Sendable {
+    func subject(_ subject: Subject, of website: WebsiteID, within limits: AskLimits)
+        async throws(StoreFailure) -> Askable?
+    /// Stores the challenge if there is room for one more, and then decides, with the user's row locked, what becomes of
+    /// it: a user who is locked or frozen is asked nothing, and beyond the push limit nothing is pushed.
+    func ask(_ challenge: NewChallenge, within limits: AskLimits, as operation: Operation)
+        async throws(StoreFailure) -> AskOutcome
+}
+
+/// How often a user may be asked in the time that begins at `since`.
+public struct AskLimits: Sendable {
+    public let since: Timestamp
+    public let logins: Int
+    public let pushes: Int
+
+    public init(since: Timestamp, logins: Int, pushes: Int) {
+        self.since = since
+        self.logins = logins
+        self.pushes = pushes
+    }
+}
+
+public enum AskOutcome: Sendable, Equatable {
+    case stored(StoredChallenge)
+    /// There is room again once the challenge that was asked at this moment counts no more.
+    case limited(by: Timestamp)
+    /// The user or the website went away in between.
+    case gone
+}
+
+/// What became of a new challenge; the same when the operation is carried out again.
+public struct StoredChallenge: Sendable, Equatable {
+    public let life: ChallengeLife
+    public let factor: Factor?
+    /// Of the pushes that were planned, those that are to be sent.
+    public let pushes: [ErrandID]
+    /// The challenges that it ended.
+    public let superseded: [ChallengeID]
+
+    public init(life: ChallengeLife, factor: Factor?, pushes: [ErrandID], superseded: [ChallengeID]) {
+        self.life = life
+        self.factor = factor
+        self.pushes = pushes
+        self.superseded = superseded
+    }
+}
+
+/// Whom a request is about.
+public enum Subject: Sendable, Equatable {
+    case token(UserToken)
+    case username(String)
+}
+
+/// A user as Ask needs it: its active phones, and whether there is room for one more challenge.
+public struct Askable: Sendable, Equatable {
+    public struct Phone: Sendable, Equatable {
+        public let id: DeviceID
+        public let pushToken: String
+        public let environment: PushEnvironment
+
+        public init(id: DeviceID, pushToken: String, environment: PushEnvironment) {
+            self.id = id
+            self.pushToken = pushToken
+            self.environment = environment
+        }
+    }
+
+    public let user: UserID
+    public let username: String
+    public let phones: [Phone]
+    /// When the challenge was asked that must count no more before there is room for another; nil while there is room.
+    public let limitedBy: Timestamp?
+
+    public init(user: UserID, username: String, phones: [Phone], limitedBy: Timestamp?) {
+        self.user = user
+        self.username = username
+        self.phones = phones
+        self.limitedBy = limitedBy
+    }
+}
+
+public struct NewChallenge: Sendable {
+    public let id: ChallengeID
+    public let website: WebsiteID
+    public let user: UserID
+    public let life: ChallengeLife
+    public let policy: String
+    public let context: [UInt8]
+    public let nonce: [UInt8]
+    public let number: String?
+    /// Of an approval: the digest of what it is for.
+    public let approves: [UInt8]?
+    /// Where nothing is pushed: the factor that is left, if the user has one.
+    public let otherwise: Factor?
+    public let pushes: [Errand]
+    public let expiry: ErrandID
+    public let askedAt: Timestamp
+
+    /// A push that is written down before it is sent.
+    public struct Errand: Sendable {
+        public let id: ErrandID
+        public let device: DeviceID
+        public let leasedUntil: Timestamp
+        public let holder: RelayID
+    }
+}
