@@ -146,7 +146,7 @@ let package = Package(
         tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),
-        tests("Program", ["Daemon", "JSON", "TestSupport", "twoefay", "twoefayd"]),
+        tests("Program", ["Bytes", "Daemon", "JSON", "TestSupport", "twoefay", "twoefayd"]),
         tests("QR", ["QR"]),
         tests("Relay", ["Bytes", "Crypto", "Domain", "JSON", "Relay", "Storage", "TestSupport", "World"]),
         tests(

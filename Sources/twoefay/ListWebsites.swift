@@ -20,9 +20,10 @@ extension Tool {
             ["NAME", "STATE", "USERS", "SINCE", "DISPLAY NAME", "POLICIES", "CALLBACK"],
             websites.map { website in
                 [
-                    website.name, website.state, String(website.users), website.createdAt.rfc3339, website.displayName,
+                    website.name, website.state, String(website.users), website.createdAt.rfc3339,
+                    website.traits.displayName,
                     policies(website).map { "\($0.name)=\($0.value.string ?? "")" }.joined(separator: " "),
-                    website.callback ?? "",
+                    website.traits.callback ?? "",
                 ]
             })
         let none = "There is no website yet. 'twoefay --config FILE website add NAME' makes one known."
@@ -32,10 +33,10 @@ extension Tool {
                 "websites": .array(
                     websites.map { website in
                         .object([
-                            "website": .string(website.name), "display_name": .string(website.displayName),
+                            "website": .string(website.name), "display_name": .string(website.traits.displayName),
                             "state": .string(website.state), "users": .integer(website.users),
                             "policies": .object(JSONObject(policies(website).map { ($0.name, $0.value) })),
-                            "callback": website.callback.map { .string($0) } ?? .null,
+                            "callback": website.traits.callback.map { .string($0) } ?? .null,
                             "created_at": .string(website.createdAt.rfc3339),
                         ])
                     })
@@ -44,7 +45,7 @@ extension Tool {
 
     /// Those that differ from the settings'.
     private static func policies(_ website: Websites.Listed) -> [JSONObject.Member] {
-        (try? JSONReader.read(Array(website.policy.utf8)))?.object?.members ?? []
+        (try? JSONReader.read(Array(website.traits.policy.utf8)))?.object?.members ?? []
     }
 }
 

@@ -7,7 +7,9 @@ enum Tool {
         let run: @Sendable (Invocation) throws(Failure) -> Report
     }
 
-    static let verbs: [Verb] = [demo, initialise, addWebsite, listWebsites, migrate, status]
+    static let verbs: [Verb] = [
+        demo, initialise, addWebsite, editWebsite, listWebsites, showWebsite, migrate, status,
+    ]
 
     static func run(_ arguments: [String]) -> Int32 {
         let reader = CommandLineReader(

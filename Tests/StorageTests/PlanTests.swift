@@ -19,7 +19,7 @@ struct PlanTests {
     /// A part of the statement, and why it may.
     private static let exceptions = [
         "GROUP BY kind": "the operator's status; what is to be done is short work or open logins",
-        "SELECT w.name, w.display_name, w.state": "the operator's list of websites counts their users",
+        "SELECT w.id, w.name, w.display_name, w.state": "the operator's list of websites counts their users",
         "SET holder = NULL, claim = NULL, due_at = ? WHERE holder = ?": "once for every relay that died",
     ]
 

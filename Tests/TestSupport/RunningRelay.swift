@@ -144,6 +144,13 @@ public final class RunningRelay: Sendable {
         _ = try store.runBlocking(Script("test", writes: [Step(Statement(sql))]))
     }
 
+    /// What an operator would ask the store.
+    public func count(_ sql: String) throws -> Int64 {
+        let store = try Store.open(storage, time: SystemTime(), log: Log(minimum: .error))
+        defer { store.close() }
+        return try store.runBlocking(Script("test", reads: [Step(Statement(sql))]))[0][0].integer(0)
+    }
+
     /// Changes the settings of an installation whose process does not run.
     public func change(_ settings: (inout String) throws -> Void) throws {
         var text = try TextFile.read(self.settings)

@@ -27,38 +27,19 @@ public struct NewWebsite: Sendable {
     public init(
         name: String, displayName: String? = nil, callback: String? = nil, policies: [(name: String, text: String)] = []
     ) throws(Failure) {
-        let help = "Run 'twoefay website add --help' for what it takes."
-        if let fault = FieldRule.websiteName(name) { throw Failure(.usage, "NAME \(fault)", next: help) }
-        if let displayName, let fault = FieldRule.line(displayName, limit: 128) {
-            throw Failure(.usage, "--display-name \(fault)", next: help)
-        }
-        if let callback, !Self.isCallback(callback) {
-            throw Failure(.usage, "--callback must be a URL such as https://shop.example.com/twoefay", next: help)
-        }
-        var checked = Policy()
+        let fields = WebsiteFields(command: "website add")
+        if let fault = FieldRule.websiteName(name) { throw Failure(.usage, "NAME \(fault)", next: fields.help) }
+        if let displayName { try fields.check(displayName: displayName) }
+        if let callback { try fields.check(callback: callback) }
         var given = JSONObject()
         for (name, text) in policies {
-            do throws(Policy.Fault) {
-                try checked.set(name, to: text)
-            } catch {
-                throw Failure(.usage, "--\(error.message)", next: help)
-            }
+            try fields.check(policy: name, text)
             given.set(name, .string(text))
         }
         self.name = name
         self.displayName = displayName ?? name
         self.callback = callback
         policy = JSONWriter.text(.object(given))
-    }
-
-    /// https, a host, perhaps a port, a path, and no one's password.
-    static func isCallback(_ text: String) -> Bool {
-        guard text.hasPrefix("https://"), text.utf8.count <= 2048,
-            text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "#") })
-        else { return false }
-        let host = text.dropFirst(8).prefix { $0 != "/" && $0 != "?" }
-        guard let (_, port) = HostPort.split(String(host)) else { return false }
-        return port != 0
     }
 
     /// Writes NAME.key and NAME.pem into a directory, then makes the website known. The files come first, since a name is

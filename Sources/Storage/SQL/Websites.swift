@@ -28,12 +28,25 @@ public enum Websites {
         }
     }
 
+    /// What `website edit` can change.
+    public struct Traits: Sendable, Equatable {
+        public var displayName: String
+        /// JSON of the policies that differ from the installation's.
+        public var policy: String
+        public var callback: String?
+
+        public init(displayName: String, policy: String, callback: String?) {
+            self.displayName = displayName
+            self.policy = policy
+            self.callback = callback
+        }
+    }
+
     public struct Listed: Sendable, Equatable {
+        public let id: WebsiteID
         public let name: String
-        public let displayName: String
+        public let traits: Traits
         public let state: String
-        public let policy: String
-        public let callback: String?
         public let users: Int64
         public let createdAt: Timestamp
     }
@@ -57,16 +70,45 @@ public enum Websites {
 
     public static func list() -> Query<[Listed]> {
         Query(script: Script("website list", reads: [Step(listWebsites)])) { rows throws(StoreFailure) in
-            var list: [Listed] = []
-            for row in rows[0] {
-                list.append(
-                    Listed(
-                        name: try row.text(0), displayName: try row.text(1), state: try row.text(2),
-                        policy: try row.text(3), callback: try row.optionalText(4), users: try row.integer(5),
-                        createdAt: try row.moment(6)))
-            }
-            return list
+            try rows[0].websites()
         }
+    }
+
+    public static func named(_ name: String) -> Query<Listed?> {
+        Query(script: Script("website show", reads: [Step(websiteByName, .text(name))])) { rows throws(StoreFailure) in
+            try rows[0].websites().first
+        }
+    }
+
+    /// False when it is not any more as it was read: somebody else has changed it meanwhile.
+    public static func edit(
+        _ website: WebsiteID, from old: Traits, to new: Traits, at now: Timestamp, as operation: Operation
+    ) -> Query<Bool> {
+        Query(
+            change: Change(
+                "website edit", operation,
+                [
+                    Step(
+                        updateWebsite, .text(new.displayName), .text(new.policy), .text(new.callback), .id(operation),
+                        .id(website), .text(old.displayName), .text(old.policy), .text(old.callback)),
+                    Step(auditEdit, .id(operation), .moment(now), .id(website), .id(operation)),
+                ])
+        ) { rows in rows.happened }
+    }
+}
+
+extension Rows {
+    fileprivate func websites() throws(StoreFailure) -> [Websites.Listed] {
+        var list: [Websites.Listed] = []
+        for row in self {
+            list.append(
+                Websites.Listed(
+                    id: try row.id(0), name: try row.text(1),
+                    traits: Websites.Traits(
+                        displayName: try row.text(2), policy: try row.text(4), callback: try row.optionalText(5)),
+                    state: try row.text(3), users: try row.integer(6), createdAt: try row.moment(7)))
+        }
+        return list
     }
 }
 
@@ -85,12 +127,26 @@ private let insertKey = Statement(
 
 private let auditWebsite = Statement(
     Audit.columns + """
-         SELECT ?, ?, 'website.added', w.id, NULL, NULL, NULL, NULL, NULL FROM website w WHERE w.id = ? AND w.operation = ?
+         SELECT ?, ?, 'website.added', w.id, NULL, NULL, NULL, 'operator', NULL FROM website w
+        WHERE w.id = ? AND w.operation = ?
         """ + Audit.once)
 
-private let listWebsites = Statement(
+private let updateWebsite = Statement(
     """
-    SELECT w.name, w.display_name, w.state, w.policy, w.callback,
-        (SELECT count(*) FROM user u WHERE u.website_id = w.id), w.created_at
-    FROM website w ORDER BY w.name
+    UPDATE website SET display_name = ?, policy = ?, callback = ?, operation = ?
+    WHERE id = ? AND display_name = ? AND policy = ? AND callback /*M! <=> */ /*S! IS */ ?
     """)
+
+private let auditEdit = Statement(
+    Audit.columns + """
+         SELECT ?, ?, 'website.edited', w.id, NULL, NULL, NULL, 'operator', NULL FROM website w
+        WHERE w.id = ? AND w.operation = ?
+        """ + Audit.once)
+
+private let websites = """
+    SELECT w.id, w.name, w.display_name, w.state, w.policy, w.callback,
+        (SELECT count(*) FROM user u WHERE u.website_id = w.id), w.created_at
+    FROM website w
+    """
+private let listWebsites = Statement(websites + " ORDER BY w.name")
+private let websiteByName = Statement(websites + " WHERE w.name = ?")

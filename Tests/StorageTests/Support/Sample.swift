@@ -170,6 +170,9 @@ enum Sample {
             createdAt: now)
         _ = try await store.run(Websites.add(other, as: operation()))
         _ = try await store.run(Websites.list())
+        _ = try await store.run(Websites.named("bank"))
+        let traits = Websites.Traits(displayName: "Bank", policy: "{}", callback: nil)
+        _ = try await store.run(Websites.edit(id(2), from: traits, to: traits, at: now, as: operation()))
         try await store.bury(relay, at: now)
     }
 

@@ -1,0 +1,69 @@
+import Domain
+import JSON
+import Storage
+
+/// What `website edit` is told to change of a website.
+public struct WebsiteChange: Sendable {
+    /// Gives a policy back to the settings.
+    public static let fromSettings = "default"
+    /// Takes the callback out.
+    public static let none = "none"
+
+    private let displayName: String?
+    private let callback: String?
+    private let policies: [(name: String, text: String)]
+
+    /// - Parameter policies: texts by the policies' names, as on the command line.
+    public init(
+        displayName: String?, callback: String?, policies: [(name: String, text: String)]
+    ) throws(Failure) {
+        let fields = WebsiteFields(command: "website edit")
+        guard displayName != nil || callback != nil || !policies.isEmpty else {
+            throw Failure(
+                .usage, "there is nothing to change",
+                next: "Give a policy, --display-name or --callback. 'twoefay website show NAME' says how they stand.")
+        }
+        if let displayName { try fields.check(displayName: displayName) }
+        if let callback, callback != Self.none { try fields.check(callback: callback) }
+        for (name, text) in policies where text != Self.fromSettings { try fields.check(policy: name, text) }
+        self.displayName = displayName
+        self.callback = callback
+        self.policies = policies
+    }
+
+    /// What becomes of a website. Policies that only a newer relay knows stay as they are.
+    public func applied(to old: Websites.Traits) throws(Failure) -> Websites.Traits {
+        guard var given = old.ownPolicies else { throw Self.broken }
+        for (name, text) in policies { given[name] = text == Self.fromSettings ? nil : .string(text) }
+        return Websites.Traits(
+            displayName: displayName ?? old.displayName, policy: JSONWriter.text(.object(given)),
+            callback: callback == Self.none ? nil : callback ?? old.callback)
+    }
+}
+
+/// The policies that hold for a website, and whose word each is.
+public struct WebsitePolicy: Sendable {
+    /// `isOwn`: said for this website, and not for all by the settings.
+    public let rows: [(key: String, text: String, isOwn: Bool)]
+
+    public init(_ traits: Websites.Traits, settings: Settings) throws(Failure) {
+        guard let own = traits.ownPolicies else { throw WebsiteChange.broken }
+        do throws(Policy.Fault) {
+            let policy = try settings.policy.changed(by: traits.policy)
+            rows = Policy.keys.map { ($0, policy.text(of: $0) ?? "", own[$0] != nil) }
+        } catch {
+            throw WebsiteChange.broken
+        }
+    }
+}
+
+extension Websites.Traits {
+    /// The policies that differ from the settings'.
+    fileprivate var ownPolicies: JSONObject? { (try? JSONReader.read(Array(policy.utf8)))?.object }
+}
+
+extension WebsiteChange {
+    fileprivate static let broken = Failure(
+        .failed, "the policies of the website in the store cannot be read",
+        next: "Nothing of this program writes such a thing: look at the column policy of its row in the table website.")
+}

@@ -1,0 +1,37 @@
+import Daemon
+import Domain
+import JSON
+import Storage
+import World
+
+extension Tool {
+    static let showWebsite = Verb(
+        command: Command(
+            "website show", "Shows a website with all policies that hold for it.",
+            operands: [.init("NAME", "A website that 'website list' shows.")])
+    ) { invocation throws(Failure) in
+        let settings = try Settings.load(invocation)
+        let desk = try OperatorsDesk(settings)
+        defer { desk.close() }
+        let website = try desk.website(named: invocation.operand(0))
+        let rows = try WebsitePolicy(website.traits, settings: settings).rows
+        return Report(
+            """
+            \(website.name), "\(website.traits.displayName)", is \(website.state), known since \(website.createdAt.rfc3339), \
+            with \(website.users) users.
+            Callback: \(website.traits.callback ?? "none").
+
+            \(Table(["POLICY", "VALUE", "FROM"], rows.map { [$0.key, $0.text, $0.isOwn ? "website" : "settings"] }).text)
+
+            'twoefay website edit \(website.name) --POLICY VALUE' changes one.
+            """,
+            json: .object([
+                "website": .string(website.name), "display_name": .string(website.traits.displayName),
+                "state": .string(website.state), "users": .integer(website.users),
+                "callback": website.traits.callback.map { .string($0) } ?? .null,
+                "created_at": .string(website.createdAt.rfc3339),
+                "policies": .object(JSONObject(rows.map { ($0.key, .string($0.text)) })),
+                "own": .array(rows.filter(\.isOwn).map { .string($0.key) }),
+            ]))
+    }
+}

@@ -1,0 +1,94 @@
+import Bytes
+import JSON
+import TestSupport
+import Testing
+
+@Suite("twoefay website edit and show", .timeLimit(.minutes(2))) struct EditWebsite {
+    private func installed() async throws -> (installed: Installed, run: ([String]) async throws -> Child.Ended) {
+        let installed = try await Installed()
+        let added = try await BuiltProgram.twoefay(
+            "--config", installed.settings, "website", "add", "shop", "--out", installed.directory.path, "--callback",
+            "https://shop.example.com/hook", "--number", "6")
+        try #require(added.status == 0, "\(added.errors)")
+        return (
+            installed,
+            { try await Child.run(try BuiltProgram.twoefay.path, ["--config", installed.settings, "website"] + $0) }
+        )
+    }
+
+    @Test func editShowsWhatWasAndWhatIs() async throws {
+        let (_, run) = try await installed()
+        let told = try await run([
+            "edit", "shop", "--lifetime", "120", "--number", "default", "--callback", "none", "--display-name",
+            "The Shop", "--json",
+        ])
+        #expect(told.status == 0, "\(told.errors)")
+        #expect(
+            try told.json["changed"]?.object == [
+                "lifetime": ["before": "300", "after": "120"], "number": ["before": "6", "after": "2"],
+                "callback": ["before": "https://shop.example.com/hook", "after": .null],
+                "display-name": ["before": "shop", "after": "The Shop"],
+            ])
+        let shown = try await run(["show", "shop", "--json"])
+        #expect(shown.status == 0, "\(shown.errors)")
+        let website = try shown.json
+        #expect(website["display_name"] == "The Shop" && website["callback"] == .null)
+        #expect(website["policies"]?.object?["lifetime"] == "120" && website["policies"]?.object?["number"] == "2")
+        #expect(website["own"] == ["lifetime"])
+    }
+
+    @Test func peopleSeeWhoseWordAPolicyIs() async throws {
+        let (_, run) = try await installed()
+        // The same text as in the settings, but from now on whatever they say.
+        let kept = try await run(["edit", "shop", "--lifetime", "300"])
+        #expect(kept.output.contains("300 (settings)  300\n"), "\(kept.output)")
+        let again = try await run(["edit", "shop", "--lifetime", "300"])
+        #expect(again.status == 0)
+        #expect(again.output == "shop is like that already.\n")
+        let shown = try await run(["show", "shop"])
+        let rows = shown.output.split(separator: "\n").map { $0.split(separator: " ") }
+        #expect(rows.contains(["lifetime", "300", "website"]), "\(shown.output)")
+        #expect(rows.contains(["guesses", "10", "settings"]), "\(shown.output)")
+    }
+
+    @Test(
+        arguments: [
+            (["edit", "shop"], 2, "there is nothing to change"),
+            (["edit", "shop", "--lifetime", "10"], 2, "--lifetime must be a whole number from 60 to 600"),
+            (["edit", "shop", "--callback", "http://shop.example.com"], 2, "--callback must be"),
+            (["edit", "shop", "--display-name", "default\u{202e}"], 2, "--display-name must not hold"),
+            (["edit", "shop", "--colour", "red"], 2, "--colour is no option here"),
+            (["edit"], 2, "NAME is missing"), (["edit", "shpo", "--number", "2"], 3, "there is no website shpo"),
+            (["show", "Shop"], 3, "there is no website Shop"),
+        ])
+    func whatCannotBeDoneIsRefused(arguments: [String], status: Int32, message: String) async throws {
+        let (installed, run) = try await installed()
+        let before = try await run(["show", "shop"]).output
+        let refused = try await run(arguments)
+        #expect(refused.status == status)
+        #expect(refused.errors.contains(message), "\(refused.errors)")
+        #expect(refused.errors.split(separator: "\n").count >= 2, "says nothing of what to do: \(refused.errors)")
+        #expect(try await run(["show", "shop"]).output == before)
+        _ = installed
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func aRunningRelaySeesItAtOnce(kind: StoreKind) async throws {
+        let relay = try await RunningRelay.start(kind)
+        let shop = try await relay.website("shop")
+        let registered = try await shop.curl("POST", "/register", json: #"{"username":"ada"}"#)
+        try #require(registered.status == 201, "\(registered)")
+        func shownName() async throws -> String? {
+            let asked = try await shop.curl("POST", "/login", json: #"{"username":"ada"}"#)
+            let challenge = try #require(asked["challenge"]?.string, "\(asked)")
+            let told = try await shop.curl("POST", "/auth", json: #"{"challenge":"\#(challenge)"}"#)
+            let context = try #require(told["context"]?.string.flatMap { Base64URL.decode($0) }, "\(told)")
+            return try JSONReader.read(context).object?["display_name"]?.string
+        }
+        #expect(try await shownName() == "shop")
+        try await relay.tool("website", "edit", "shop", "--display-name", "The Shop")
+        #expect(try await shownName() == "The Shop")
+        let trail = "SELECT count(*) FROM AuditTrail WHERE website = 'shop' AND outcome = 'operator' AND event = "
+        #expect(try relay.count(trail + "'website.edited'") == 1)
+        #expect(try relay.count(trail + "'website.added'") == 1)
+    }
+}
