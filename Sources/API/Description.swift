@@ -73,12 +73,17 @@ enum Description {
     /// What may stand in the header.
     private static func fields(_ route: Route) -> [JSONValue] {
         let isWebsites = route.forms.contains { if case .website = $0.action { true } else { false } }
-        guard route.method == "POST", isWebsites else { return [] }
-        var names = [("Idempotency-Key", "The same request under the same key gets the same answer, for 24 hours")]
+        guard route.method == "POST" else { return [] }
+        var names: [(String, String)] = []
+        if isWebsites {
+            names.append(("Idempotency-Key", "The same request under the same key gets the same answer, for 24 hours"))
+        }
         for name in ["token", "username"] where route.forms.contains(where: { $0.declares(name) }) {
             names.append((name, "Counts where the body leaves \(name) out"))
         }
-        if route.path.text == "/auth" { names.append(("Prefer", "wait=N: holds the request for up to 60 seconds")) }
+        if ["/auth", "/pending"].contains(route.path.text) {
+            names.append(("Prefer", "wait=N: holds the request for up to 60 seconds"))
+        }
         return names.map { name, summary in
             ["name": .string(name), "in": "header", "description": .string(summary), "schema": ["type": "string"]]
         }

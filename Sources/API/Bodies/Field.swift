@@ -125,11 +125,30 @@ extension Field {
         _ name: String, limit: Int, _ summary: String, of parameters: [Parameter],
         make: @escaping @Sendable (JSONObject) -> Element?
     ) -> Field where Value == [Element] {
+        array(name, limit: limit, summary, items: Members.schema(parameters)) { value, place, faults in
+            guard let object = value.object else {
+                faults.append(FieldFault(place, .type, "must be an object"))
+                return nil
+            }
+            Members.check(object, parameters, inside: "\(place).", &faults)
+            return make(object)
+        }
+    }
+
+    /// A list of values, each of which is as the field says.
+    static func values<Element: Sendable>(
+        _ name: String, limit: Int, _ summary: String, of field: Field<Element>
+    ) -> Field where Value == [Element] {
+        array(name, limit: limit, summary, items: field.schema, read: field.read)
+    }
+
+    private static func array<Element: Sendable>(
+        _ name: String, limit: Int, _ summary: String, items: JSONObject,
+        read: @escaping @Sendable (JSONValue, String, inout [FieldFault]) -> Element?
+    ) -> Field where Value == [Element] {
         Field(
             name: name, summary: summary,
-            schema: [
-                "type": "array", "maxItems": .integer(Int64(limit)), "items": .object(Members.schema(parameters)),
-            ]
+            schema: ["type": "array", "maxItems": .integer(Int64(limit)), "items": .object(items)]
         ) { value, parameter, faults in
             guard let values = value.array else {
                 faults.append(FieldFault(parameter, .type, "must be a list"))
@@ -142,13 +161,7 @@ extension Field {
             let before = faults.count
             var elements: [Element] = []
             for (index, value) in values.enumerated() {
-                let place = "\(parameter)[\(index)]"
-                guard let object = value.object else {
-                    faults.append(FieldFault(place, .type, "must be an object"))
-                    continue
-                }
-                Members.check(object, parameters, inside: "\(place).", &faults)
-                if let element = make(object) { elements.append(element) }
+                if let element = read(value, "\(parameter)[\(index)]", &faults) { elements.append(element) }
             }
             return faults.count == before && elements.count == values.count ? elements : nil
         }

@@ -1,5 +1,6 @@
 import Domain
 import JSON
+import Relay
 
 /// Every parameter of the wire. Lengths are those of the database's columns.
 enum Parameters {
@@ -27,6 +28,9 @@ enum Parameters {
 
     // Challenges.
     static let challenge = Field.opaque("challenge", limit: 128, "The challenge, as /login named it")
+    static let known = Field<[String]>.values(
+        "known", limit: Relay.mostKnown, "The challenges that the phone has: a held request waits until others wait",
+        of: challenge)
     static let request = Field.line(
         "request", limit: 128, "The website's own nonce, shown to no one and part of the context")
     static let number = Field.digits("number", 2...6, "The number that the person carries to the phone")

@@ -185,6 +185,7 @@ extension Relay {
         guard forgotten else { throw .notFound }
         log.info("user.forgotten", [.website: website.name, .user: row.id.text])
         if let newest = row.challenge { waits.fire(.challenge(newest)) }
+        waits.fire(.user(row.id))
     }
 
     /// 112 bits, as text that survives being typed.

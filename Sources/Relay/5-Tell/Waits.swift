@@ -6,7 +6,9 @@ public final class Waits: Sendable {
     public enum Event: Hashable, Sendable {
         /// A challenge has ended, or is gone.
         case challenge(ChallengeID)
-        /// Something else waits for a phone than did before.
+        /// The phones of a user have something else to show than they had.
+        case user(UserID)
+        /// This phone alone has: it was unbound, say, or asks anew.
         case phone(DeviceID)
     }
 
@@ -23,11 +25,11 @@ public final class Waits: Sendable {
         }
 
         private let state = Mutex<State>(.taken)
-        private let event: Event
+        fileprivate let events: [Event]
         private let waits: Waits
 
-        fileprivate init(event: Event, waits: Waits) {
-            self.event = event
+        fileprivate init(events: [Event], waits: Waits) {
+            self.events = events
             self.waits = waits
         }
 
@@ -43,7 +45,7 @@ public final class Waits: Sendable {
 
         public func cancel() {
             state.withLock { $0 = .over }
-            waits.remove(self, event)
+            waits.remove(self)
         }
 
         fileprivate func fire() {
@@ -56,21 +58,39 @@ public final class Waits: Sendable {
         }
     }
 
-    public func ticket(for event: Event) -> Ticket {
-        let ticket = Ticket(event: event, waits: self)
-        waiting.withLock { $0[event, default: []].append(ticket) }
+    public func ticket(for event: Event) -> Ticket { ticket(for: [event]) }
+
+    /// For whichever comes first. Where it is to be the newest of something, the earlier ones for that are fired.
+    func ticket(for events: [Event], newestOf place: Event? = nil) -> Ticket {
+        let ticket = Ticket(events: events + (place.map { [$0] } ?? []), waits: self)
+        let earlier = waiting.withLock { waiting in
+            let earlier = place.map { Self.take($0, from: &waiting) } ?? []
+            for event in ticket.events { waiting[event, default: []].append(ticket) }
+            return earlier
+        }
+        for ticket in earlier { ticket.fire() }
         return ticket
     }
 
     public func fire(_ event: Event) {
-        let tickets = waiting.withLock { $0.removeValue(forKey: event) } ?? []
-        for ticket in tickets { ticket.fire() }
+        for ticket in waiting.withLock({ Self.take(event, from: &$0) }) { ticket.fire() }
     }
 
-    public var count: Int { waiting.withLock { $0.values.reduce(0) { $0 + $1.count } } }
+    public var count: Int {
+        waiting.withLock { waiting in Set(waiting.values.joined().map { ObjectIdentifier($0) }).count }
+    }
 
-    private func remove(_ ticket: Ticket, _ event: Event) {
-        waiting.withLock { waiting in
+    private func remove(_ ticket: Ticket) { waiting.withLock { Self.remove(ticket, from: &$0) } }
+
+    /// Everybody who waits for the event; they wait for nothing else any more either.
+    private static func take(_ event: Event, from waiting: inout [Event: [Ticket]]) -> [Ticket] {
+        let tickets = waiting.removeValue(forKey: event) ?? []
+        for ticket in tickets where ticket.events.count > 1 { remove(ticket, from: &waiting) }
+        return tickets
+    }
+
+    private static func remove(_ ticket: Ticket, from waiting: inout [Event: [Ticket]]) {
+        for event in ticket.events {
             waiting[event]?.removeAll { $0 === ticket }
             if waiting[event]?.isEmpty == true { waiting[event] = nil }
         }

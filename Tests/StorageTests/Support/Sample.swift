@@ -130,6 +130,8 @@ enum Sample {
         }
         _ = try await store.ask(asked(9005, of: 14), within: limits, as: operation())
         _ = try await store.challenge(id(15), of: website)
+        _ = try await store.pending(of: id(15), at: now)
+        try await store.see(id(15), at: now)
         _ = try await store.challenge(id(15), of: id(15) as UserID)
         _ = try await store.countGuess(id(15), limit: 10, at: now, as: operation())
         let end = ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later)

@@ -1,0 +1,57 @@
+import Bytes
+import Domain
+import JSON
+import Relay
+import World
+
+/// Tell, to phones: /pending, at once or held until something else waits than the phone knows.
+enum PendingList {
+    typealias P = Parameters
+
+    static let routes = [
+        Route(
+            "POST", "/pending",
+            "Tells a phone what waits for its user; with `Prefer: wait=N` it waits until that is not what is known",
+            Form(
+                .phone(pending), [P.known.optional],
+                answers: [(200, "pending: [{challenge, nonce, context, expires_at}], time")]))
+    ]
+
+    @Sendable static func pending(_ call: Call, _ phone: PhoneCredential) async throws(Refusal) -> Verdict {
+        // What is no id is nothing that could be pending.
+        let texts = call[P.known] ?? []
+        let known = Set(texts.compactMap { ChallengeID($0) })
+        guard let patience = call.patience, patience > 0 else {
+            return .answer(answer(try await call.relay.pending(for: phone), call))
+        }
+        // The ticket comes before the reading: a login between the two is not missed.
+        let ticket = call.relay.ticket(for: phone, knowing: Array(known))
+        let pending: [Pending]
+        do throws(Refusal) {
+            pending = try await call.relay.pending(for: phone)
+        } catch {
+            ticket.cancel()
+            throw error
+        }
+        let duration = call.relay.patience(pending, wanted: .seconds(patience))
+        guard Set(pending.map(\.challenge.text)) == Set(texts), duration > .zero else {
+            ticket.cancel()
+            return .answer(answer(pending, call))
+        }
+        return .hold(ticket, duration) { () async throws(Refusal) in
+            answer(try await call.relay.pending(for: phone), call)
+        }
+    }
+
+    private static func answer(_ pending: [Pending], _ call: Call) -> Answer {
+        let list = pending.map { each -> JSONValue in
+            [
+                "challenge": .string(each.challenge.text), "nonce": .string(Base64URL.encode(each.nonce)),
+                "context": .string(Base64URL.encode(each.context)), "expires_at": .moment(each.expiresAt),
+            ]
+        }
+        var answer = Answer(200, ["pending": .array(list), "time": .moment(call.api.time.now())])
+        if let patience = call.patience { answer.add("preference-applied", "wait=\(patience)") }
+        return answer
+    }
+}

@@ -1,0 +1,63 @@
+import Domain
+import Log
+import World
+
+/// Tell, to phones: what waits for their user, with everything to show and to sign. It works without a push service, and
+/// for challenges of which nothing was pushed.
+public protocol PendingStore: Sendable {
+    /// The open challenges of that user, the oldest first.
+    func pending(of user: UserID, at: Timestamp) async throws(StoreFailure) -> [Pending]
+    /// A phone has what it shows: the step that was under way is `seen`, if it is open still.
+    func see(_ challenge: ChallengeID, at: Timestamp) async throws(StoreFailure)
+}
+
+/// A challenge as a phone gets it.
+public struct Pending: Sendable, Equatable {
+    public let challenge: ChallengeID
+    public let nonce: [UInt8]
+    public let context: [UInt8]
+    public let expiresAt: Timestamp
+    /// No phone has had it yet.
+    public let isNew: Bool
+
+    public init(challenge: ChallengeID, nonce: [UInt8], context: [UInt8], expiresAt: Timestamp, isNew: Bool) {
+        self.challenge = challenge
+        self.nonce = nonce
+        self.context = context
+        self.expiresAt = expiresAt
+        self.isNew = isNew
+    }
+}
+
+extension Relay {
+    /// Challenges of one phone that a request may say it knows. There is one open challenge a user and website.
+    public static let mostKnown = 16
+
+    public func pending(for phone: PhoneCredential) async throws(Refusal) -> [Pending] {
+        let pending = try await ask("pending") { () async throws(StoreFailure) in
+            try await store.pending(of: phone.user, at: time.now())
+        }
+        for each in pending where each.isNew {
+            // What the phone shows does not depend on it: a store that reads and cannot write is no reason to be silent.
+            let written: Void? = try? await ask("pending") { () async throws(StoreFailure) in
+                try await store.see(each.challenge, at: time.now())
+            }
+            guard written != nil else { continue }
+            log.info("challenge.seen", [.challenge: each.challenge.text, .device: phone.id.text])
+        }
+        return pending
+    }
+
+    /// For a phone that waits until something else is pending than what it knows. An earlier request of the same phone
+    /// waits no more: the newest wins.
+    public func ticket(for phone: PhoneCredential, knowing known: [ChallengeID]) -> Waits.Ticket {
+        waits.ticket(
+            for: [.user(phone.user)] + known.map { .challenge($0) }, newestOf: .phone(phone.id))
+    }
+
+    /// How long a request may be held while this is pending: not beyond the next expiry.
+    public func patience(_ pending: [Pending], wanted: Duration) -> Duration {
+        let now = time.now()
+        return pending.map { $0.expiresAt - now }.reduce(wanted) { max(.zero, min($0, $1)) }
+    }
+}

@@ -1,0 +1,39 @@
+import Domain
+import Relay
+import World
+
+extension Store: PendingStore {
+    public func pending(of user: UserID, at now: Timestamp) async throws(StoreFailure) -> [Pending] {
+        let script = Script("pending", reads: [Step(openOfUser, .id(user), .moment(now))])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                var pending: [Pending] = []
+                for row in rows[0] {
+                    pending.append(
+                        Pending(
+                            challenge: try row.id(0), nonce: try row.blob(1), context: try row.blob(2),
+                            expiresAt: try row.moment(3), isNew: try row.bool(4)))
+                }
+                return pending
+            })
+    }
+
+    public func see(_ challenge: ChallengeID, at now: Timestamp) async throws(StoreFailure) {
+        let script = Script("see", writes: [Step(stepSeen, .moment(now), .id(challenge), .id(challenge))])
+        try await run(Query(script: script) { _ in () })
+    }
+}
+
+private let openOfUser = Statement(
+    """
+    SELECT c.id, c.nonce, c.context, c.expires_at,
+    EXISTS (SELECT 1 FROM step s WHERE s.challenge_id = c.id AND s.state IN ('queued', 'sent'))
+    FROM challenge c WHERE c.user_id = ? AND c.decided_at IS NULL AND c.expires_at > ? ORDER BY c.asked_at, c.id
+    """)
+
+private let stepSeen = Statement(
+    """
+    UPDATE step SET state = 'seen', at = ?
+    WHERE challenge_id = ? AND state IN ('queued', 'sent') AND EXISTS
+    (SELECT 1 FROM challenge c WHERE c.id = ? AND c.decided_at IS NULL)
+    """)

@@ -1,0 +1,229 @@
+import Bytes
+import Domain
+import EventLoop
+import HTTP
+import JSON
+import Relay
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+/// What a phone finds when it looks for itself, at once or held.
+struct PendingTests {
+    private let wait = [("prefer", "wait=30")]
+
+    private func hold(_ rig: APIRig, _ request: Request) async throws -> Hold {
+        guard case .held(let hold) = await rig.start(request) else { throw RigFailure("not held") }
+        return hold
+    }
+
+    private func challenges(_ response: Response) -> [String] {
+        (response["pending"]?.array ?? []).compactMap { $0.object?["challenge"]?.string }
+    }
+
+    private func step(_ site: Site, _ challenge: String) async -> JSONObject? {
+        await site.send("POST", "/auth", ["challenge": .string(challenge)])["steps"]?.array?.first?.object
+    }
+
+    @Test func itHoldsEverythingToShowAndToSign() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop", ["number": "0"])
+        let (_, phone) = try await shop.enrol("bob")
+        let none = await phone.send("POST", "/pending")
+        #expect(none.status == 200)
+        #expect(none.json == ["pending": [], "time": .string(rig.relay.time.now().rfc3339)])
+        let asked = await shop.send(
+            "POST", "/login",
+            [
+                "username": "bob", "request": "4711", "service": "Pay", "action": "transfer", "ip": "203.0.113.7",
+                "user_agent": "Lynx", "details": [["label": "payee", "value": "Ann"]],
+            ])
+        let challenge = try #require(asked["challenge"]?.string)
+        let told = await shop.send("POST", "/auth", ["challenge": .string(challenge)])
+        rig.relay.time.advance(by: .seconds(5))
+        let answer = await phone.send("POST", "/pending", [:])
+        #expect(answer["time"]?.string == rig.relay.time.now().rfc3339)
+        let list = try #require(answer["pending"]?.array)
+        #expect(list.count == 1)
+        let pending = try #require(list.first?.object)
+        #expect(Set(pending.names) == ["challenge", "nonce", "context", "expires_at"])
+        #expect(pending["challenge"]?.string == challenge)
+        #expect(pending["expires_at"] == asked["expires_at"])
+        #expect(pending["context"] == told["context"])
+        let nonce = try #require(pending["nonce"]?.string.flatMap { Base64URL.decode($0) })
+        #expect(nonce.count == 16)
+        let context = try #require(pending["context"]?.string.flatMap { Base64URL.decode($0) })
+        let shown = try #require(try JSONReader.read(context).object)
+        #expect(shown["website"] == "shop" && shown["display_name"] == "The shop" && shown["username"] == "bob")
+        #expect(shown["ip"] == "203.0.113.7" && shown["service"] == "Pay" && shown["request"] == "4711")
+        #expect(shown["details"] == [["label": "payee", "value": "Ann"]] && shown["number_digits"] == 0)
+        #expect(await phone.send("POST", "/success", ["challenge": .string(challenge)]).status == 200)
+        #expect(challenges(await phone.send("POST", "/pending")) == [])
+    }
+
+    @Test func lookingIsSeenOnceAndAQuietChallengeToo() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop", ["push-limit": "1"])
+        let (_, phone) = try await shop.enrol("bob")
+        for factor in ["push", "pull"] {
+            let (challenge, number) = try await shop.login("bob")
+            await rig.relay.settled()
+            let before = await step(shop, challenge)
+            #expect(before?["factor"]?.string == factor)
+            #expect(before?["state"]?.string == (factor == "push" ? "sent" : "queued"))
+            rig.relay.time.advance(by: .seconds(1))
+            #expect(challenges(await phone.send("POST", "/pending")) == [challenge])
+            let seen = await step(shop, challenge)
+            #expect(seen?["state"] == "seen")
+            #expect(seen?["at"]?.string == rig.relay.time.now().rfc3339)
+            rig.relay.time.advance(by: .seconds(1))
+            #expect(challenges(await phone.send("POST", "/pending")) == [challenge])
+            #expect(await step(shop, challenge) == seen)
+            let answer: JSONObject = ["challenge": .string(challenge), "number": .string(number ?? "")]
+            #expect(await phone.send("POST", "/success", answer)["login"] == "success")
+            let told = await shop.send("POST", "/auth", ["challenge": .string(challenge)])
+            #expect(told["factor"]?.string == factor)
+            #expect(told["steps"]?.array?.first?.object?["state"] == "answered")
+        }
+    }
+
+    /// A push that was settled after the phone had looked leaves the step as it is.
+    @Test func whatWasSeenIsNotSentAfterwards() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        let (_, phone) = try await shop.enrol("bob")
+        rig.relay.pushes.answer(.retryAfter(.seconds(2), reason: "busy"))
+        let (challenge, _) = try await shop.login("bob")
+        await rig.relay.settled()
+        #expect(await step(shop, challenge)?["state"] == "queued")
+        #expect(challenges(await phone.send("POST", "/pending")) == [challenge])
+        rig.relay.time.advance(by: .seconds(3))
+        _ = try await rig.relay.on { relay in await relay.attend() }
+        await rig.relay.settled()
+        #expect(rig.relay.pushes.sent.count == 2)
+        #expect(await step(shop, challenge)?["state"] == "seen")
+    }
+
+    @Test func aLoginWakesWhoWaits() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        let (_, phone) = try await shop.enrol("bob")
+        let held = try await hold(rig, phone.request("POST", "/pending", fields: wait))
+        #expect(held.duration == .seconds(30))
+        let (challenge, _) = try await shop.login("bob")
+        let woken = await rig.end(held)
+        #expect(challenges(woken) == [challenge])
+        #expect(woken.fields["preference-applied"] == "wait=30")
+        #expect(rig.relay.relay.waits.count == 0)
+        // What is there is told at once, as often as it is asked for …
+        for _ in 0..<2 {
+            let again = await phone.send("POST", "/pending", fields: wait)
+            #expect(challenges(again) == [challenge])
+            #expect(again.fields["preference-applied"] == "wait=30")
+        }
+        // … unless the phone says that it knows: then the end of that is what it waits for, or another login.
+        let known: JSONObject = ["known": [.string(challenge)]]
+        let waiting = try await hold(rig, phone.request("POST", "/pending", known, fields: wait))
+        let (next, _) = try await shop.login("bob")
+        #expect(challenges(await rig.end(waiting)) == [next])
+        let last = try await hold(rig, phone.request("POST", "/pending", ["known": [.string(next)]], fields: wait))
+        #expect(await shop.send("DELETE", "/challenge/\(next)").status == 204)
+        #expect(challenges(await rig.end(last)) == [])
+        // What is known and gone is news as well.
+        #expect(challenges(await phone.send("POST", "/pending", known, fields: wait)) == [])
+        #expect(rig.relay.relay.waits.count == 0)
+    }
+
+    @Test func theTimeEndsAndSoDoesAChallenge() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        let (_, phone) = try await shop.enrol("bob")
+        let empty = await rig.giveUp(try await hold(rig, phone.request("POST", "/pending", fields: wait)))
+        #expect(challenges(empty) == [] && empty.fields["preference-applied"] == "wait=30")
+        let (challenge, _) = try await shop.login("bob")
+        rig.relay.time.advance(by: .seconds(290))
+        let known: JSONObject = ["known": [.string(challenge)]]
+        let held = try await hold(rig, phone.request("POST", "/pending", known, fields: wait))
+        #expect(held.duration == .seconds(10))
+        rig.relay.time.advance(by: .seconds(10))
+        #expect(challenges(await rig.giveUp(held)) == [])
+        #expect(rig.relay.relay.waits.count == 0)
+    }
+
+    @Test func theNewestOfAPhoneWins() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        let (_, phone) = try await shop.enrol("bob")
+        let (_, other) = try await shop.enrol("alice")
+        let others = try await hold(rig, other.request("POST", "/pending", fields: wait))
+        let first = try await hold(rig, phone.request("POST", "/pending", fields: wait))
+        let second = try await hold(rig, phone.request("POST", "/pending", fields: wait))
+        #expect(challenges(await rig.end(first)) == [])
+        #expect(rig.relay.relay.waits.count == 2)
+        // Who does not wait ends nobody's waiting.
+        #expect(challenges(await phone.send("POST", "/pending")) == [])
+        #expect(rig.relay.relay.waits.count == 2)
+        let (challenge, _) = try await shop.login("bob")
+        #expect(challenges(await rig.end(second)) == [challenge])
+        #expect(rig.relay.relay.waits.count == 1)
+        others.wait.cancel()
+    }
+
+    @Test func whoIsUnboundMeanwhileIsToldNothing() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        let (_, phone) = try await shop.enrol("bob")
+        let held = try await hold(rig, phone.request("POST", "/pending", fields: wait))
+        try rig.relay.execute("UPDATE device SET state = 'revoked'")
+        #expect(await rig.giveUp(held).status == 401)
+        // Forgetting wakes by itself.
+        let (_, gone) = try await shop.enrol("alice")
+        let forgotten = try await hold(rig, gone.request("POST", "/pending", fields: wait))
+        #expect(await shop.send("DELETE", "/user/alice").status == 204)
+        #expect(await rig.end(forgotten).status == 401)
+    }
+
+    /// A held request is a value: nothing runs for it, and only who is concerned is woken.
+    @Test func aThousandWaitAndOneIsWoken() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        _ = try await shop.enrol("bob")
+        let count = 1000
+        try rig.relay.execute(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))
+            INSERT INTO user (id, token, website_id, username, state, created_at, operation)
+            SELECT CAST(printf('%016d', i) AS BLOB), CAST(printf('%016d', i) AS BLOB), w.id, 'user-' || i, 'active',
+            w.created_at, w.operation FROM n JOIN website w
+            """)
+        try rig.relay.execute(
+            """
+            INSERT INTO device (id, user_id, state, platform, environment, push_token, push_token_at, public_key,
+            thumbprint, created_at, operation, failures)
+            SELECT id, id, 'active', 'other', 'production', '', created_at, x'04', CAST(id || id AS BLOB), created_at,
+            operation, 0 FROM user WHERE username LIKE 'user-%'
+            """)
+        let woken = Mutex<[Int]>([])
+        var holds: [Int: Hold] = [:]
+        for number in 1...count {
+            let digits = String(number)
+            let id = Array((String(repeating: "0", count: 16 - digits.utf8.count) + digits).utf8)
+            let phone = Site(
+                rig: rig,
+                certificate: ClientCertificate(
+                    authority: .phones, uris: ["twoefay:device:\(Hex.encode(id))"], keyThumbprint: id + id))
+            let held = try await hold(rig, phone.request("POST", "/pending", fields: wait))
+            held.wait.arm { woken.withLock { $0.append(number) } }
+            holds[number] = held
+        }
+        #expect(rig.relay.relay.waits.count == count)
+        let (challenge, _) = try await shop.login("user-500")
+        #expect(woken.withLock { $0 } == [500])
+        #expect(rig.relay.relay.waits.count == count - 1)
+        let finish = try #require(holds[500]).finish
+        #expect(challenges(await rig.relay.loop.perform { await finish() }) == [challenge])
+        for held in holds.values { held.wait.cancel() }
+        #expect(rig.relay.relay.waits.count == 0)
+    }
+}
