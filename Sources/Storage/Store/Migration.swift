@@ -77,12 +77,13 @@ extension [Migration] {
                 }
                 _ = try session.run([Step(Self.record, .integer(migration.version), .moment(now))])
             }
-            if dialect == .mariadb { _ = try session.run([Step(Self.unlock)]) }
             try session.commit()
         } catch {
             session.rollBack()
             throw error
         }
+        // Only now: who gets the lock must find the version. If it cannot be said any more, the connection's end says it.
+        if dialect == .mariadb { _ = try? session.run([Step(Self.unlock)]) }
     }
 
     /// Nil before the first migration.
