@@ -35,7 +35,8 @@ public final class MariaDBServer: Sendable {
         readiness = try Readiness(path: "\(directory)/ready")
         let install = try Self.spawn(
             ["mariadb-install-db", "--no-defaults", "--datadir=\(directory)/data", "--skip-test-db"]
-                + ["--auth-root-authentication-method=normal"] + Self.asRoot, output: "\(directory)/install.log")
+                + ["--auth-root-authentication-method=normal", "--tmpdir=\(directory)"] + Self.asRoot,
+            output: "\(directory)/install.log")
         guard Self.wait(install) == 0 else {
             throw Failed(description: "mariadb-install-db failed: \(Self.end(of: "\(directory)/install.log"))")
         }
@@ -88,7 +89,8 @@ public final class MariaDBServer: Sendable {
             [
                 "mariadbd", "--no-defaults", "--datadir=\(directory)/data", "--socket=\(socket)", "--port=\(port)",
                 "--bind-address=127.0.0.1", "--skip-name-resolve", "--innodb-buffer-pool-size=64M",
-                "--innodb-flush-log-at-trx-commit=1",
+                // A server that starts removes what it takes for its own leftovers there.
+                "--innodb-flush-log-at-trx-commit=1", "--tmpdir=\(directory)",
             ] + Self.asRoot + options, output: "\(directory)/error.log",
             environment: "NOTIFY_SOCKET=\(directory)/ready")
         process.withLock { $0 = started }
