@@ -13,6 +13,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -37,6 +38,13 @@ static inline int clinux_write_stderr(const void *bytes, size_t count) {
 /// The name that `top` and a debugger show for the calling thread; the kernel keeps 15 characters of it.
 static inline void clinux_name_thread(const char *name) {
     prctl(PR_SET_NAME, (unsigned long)name, 0, 0, 0);
+}
+
+/// Glibc's Swift module has semaphore.h without this.
+extern int sem_clockwait(sem_t *, clockid_t, const struct timespec *);
+
+static inline int clinux_wait_until(sem_t *semaphore, clockid_t clock, const struct timespec *end) {
+    return sem_clockwait(semaphore, clock, end);
 }
 
 /// `environ` is a mutable global to Swift; this is not.

@@ -1,5 +1,7 @@
+import CLinux
 import Glibc
 import Synchronization
+import World
 
 /// Takes work and does it, one piece after the other.
 public protocol Worker: Sendable {
@@ -18,6 +20,7 @@ public final class WorkerThread: Worker {
 
     private let queue = Mutex(Queue())
     private let bell = Bell()
+    private let ended = Bell()
 
     public init(name: String) throws(SystemFailure) {
         try SystemThread(name: name) { [queue = QueueOf(self)] in queue.worker.body() }.detach()
@@ -46,7 +49,15 @@ public final class WorkerThread: Worker {
         if mustRing { bell.ring() }
     }
 
+    /// Waits until a stopped worker has done everything; false if that takes longer. Not from the worker itself.
+    @discardableResult public func join(within limit: Duration) -> Bool {
+        guard ended.wait(for: limit) else { return false }
+        ended.ring()
+        return true
+    }
+
     private func body() {
+        defer { ended.ring() }
         while true {
             let (work, over) = queue.withLock { queue in
                 defer { queue.work = [] }
@@ -80,4 +91,16 @@ private final class Bell: @unchecked Sendable {
 
     func ring() { sem_post(semaphore) }
     func wait() { while sem_wait(semaphore) != 0 {} }
+
+    /// False if it was not rung in time.
+    func wait(for limit: Duration) -> Bool {
+        // The system waits by its own clock, whatever time a test has.
+        let (seconds, nanoseconds) = (SystemTime().instant() + limit).nanoseconds.quotientAndRemainder(
+            dividingBy: 1_000_000_000)
+        var end = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
+        while true {
+            if clinux_wait_until(semaphore, CLOCK_MONOTONIC, &end) == 0 { return true }
+            if errno != EINTR { return false }
+        }
+    }
 }

@@ -171,6 +171,17 @@ struct EventLoopTests {
         #expect(seen.withLock { $0 } == Array(0..<1000))
     }
 
+    @Test func aStoppedWorkerIsWaitedForAndAnotherIsNot() throws {
+        let worker = try WorkerThread(name: "worker")
+        #expect(!worker.join(within: .milliseconds(1)))
+        let seen = Shared<[Int]>([])
+        for number in 0..<1000 { worker.post { seen.withLock { $0.append(number) } } }
+        worker.stop()
+        // Whoever asks.
+        for _ in 0..<2 { #expect(worker.join(within: .seconds(60))) }
+        #expect(seen.withLock { $0 } == Array(0..<1000))
+    }
+
     @Test func aLoopBoundValueTrapsElsewhere() async {
         await #expect(processExitsWith: .failure) {
             let loop = EventLoop.simulated(name: "sim", time: SystemTime(), pick: { _ in 0 })

@@ -40,6 +40,17 @@ struct MigrationTests {
         for name in directory.names { #expect(TemporaryDirectory.mode(of: directory(name)) == 0o600, "\(name)") }
     }
 
+    /// SQLite's log is in the file when the store is closed: it can be copied, moved and removed.
+    @Test func aClosedStoreIsOneFile() async throws {
+        let directory = try TemporaryDirectory()
+        let store = try TestDatabase(url: .sqlite(path: directory("one.db")), migrations: TestSchema.all).open()
+        _ = try await store.run(TestScript.counter(1))
+        _ = try await store.run(TestScript.value(of: 1))
+        #expect(directory.names == ["one.db", "one.db-shm", "one.db-wal"])
+        store.close()
+        #expect(directory.names == ["one.db"])
+    }
+
     @Test(arguments: onlyOnDisk)
     func migratingTwiceIsMigratingOnce(_ engine: Engine) throws {
         let database = try engine.database()
@@ -110,6 +121,46 @@ struct MigrationTests {
             for try await version in group { #expect(version == 1) }
         }
         withExtendedLifetime(database) {}
+    }
+
+    /// Whoever gets the lock next must find the version that was made.
+    @Test func theLockIsHeldUntilTheVersionIsThere() throws {
+        let database = try Engine.mariadb.database()
+        let (migrating, other) = (try database.url.session(.migrating), try database.url.session(.reading))
+        defer {
+            migrating.close()
+            other.close()
+        }
+        let isFree = Statement("SELECT IS_FREE_LOCK(CONCAT(DATABASE(), '.migration'))")
+        func free() -> Int64? { try? other.run([Step(isFree)])[0][0].integer(0) }
+        var atCommit: Int64?
+        let watched = WatchedCommit(migrating) { atCommit = free() }
+        try TestSchema.all.migrate(watched, .mariadb, now: Timestamp(seconds: 1_800_000_000))
+        #expect(atCommit == 0)
+        #expect(free() == 1)
+    }
+
+    /// A session whose COMMIT is looked at before it is made.
+    private final class WatchedCommit: Session {
+        private let inner: any Session
+        private let look: () -> Void
+
+        init(_ inner: any Session, _ look: @escaping () -> Void) {
+            self.inner = inner
+            self.look = look
+        }
+
+        func begin(_ purpose: Purpose) throws(SessionFailure) { try inner.begin(purpose) }
+        func run(_ steps: [Step]) throws(SessionFailure) -> [Rows] { try inner.run(steps) }
+        func rollBack() { inner.rollBack() }
+        func execute(_ sql: String) throws(SessionFailure) { try inner.execute(sql) }
+        func close() { inner.close() }
+        var changes: Int64 { inner.changes }
+
+        func commit() throws(SessionFailure) {
+            look()
+            try inner.commit()
+        }
     }
 
     @Test(arguments: onlyOnDisk)

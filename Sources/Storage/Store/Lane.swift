@@ -72,7 +72,8 @@ final class Lane: Sendable {
         if let refusal { submission.answer(.failure(refusal)) }
     }
 
-    /// What waits is answered with a failure, what runs is finished, then the session is closed.
+    /// What waits is answered with a failure, what runs is finished, then the session is closed. Waits for that, but not
+    /// for a database that hangs.
     func close() {
         let left = queue.withLock { queue in
             queue.isClosed = true
@@ -81,7 +82,9 @@ final class Lane: Sendable {
         }
         deliver(left.map { ($0.submission, .failure(.unavailable("the store is closed"))) })
         worker.post { self.session.withLock { $0.close() } }
-        (worker as? WorkerThread)?.stop()
+        guard let thread = worker as? WorkerThread else { return }
+        thread.stop()
+        thread.join(within: .seconds(2))
     }
 
     /// One transaction, on the worker.

@@ -63,12 +63,13 @@ public final class Store: Sendable {
         return try answer.get()
     }
 
-    /// Why the store is not well, for whoever asks after the relay's health.
-    public var trouble: String? { writes.trouble ?? reads.trouble }
+    /// Why the store is not well, if it is not.
+    var trouble: String? { writes.trouble ?? reads.trouble }
 
-    /// What waits is answered with a failure, what runs is finished.
+    /// What waits is answered with a failure, what runs is finished. The lane that writes is the last: with it SQLite
+    /// brings its log into the file.
     public func close() {
-        writes.close()
         if reads !== writes { reads.close() }
+        writes.close()
     }
 }
