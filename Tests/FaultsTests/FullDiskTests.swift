@@ -18,7 +18,8 @@ import World
         #expect(unanswered.status == 503, "\(unanswered)")
         // What needs no writing goes on.
         #expect(try await scene.auth(login.challenge)["login"] == "wait")
-        try await scene.relay.logged("event=store.unavailable route=keep")
+        // With the second the first has been taken note of.
+        try await scene.relay.logged("event=store.unavailable route=keep", number: 2)
         let ready = try await scene.anyone.send("GET", "/ready")
         #expect(ready.status == 503)
         #expect(ready.json["dependencies"]?.object?["store"]?.string == "missing", "\(ready)")
@@ -30,6 +31,10 @@ import World
         try await scene.finish(login, by: phone)
         try await scene.relay.logged("event=relay.recovered")
         #expect(try await scene.anyone.send("GET", "/ready").status == 200)
+        // Said once, however many transactions had nothing to write in between.
+        for event in ["store.failing", "store.recovered"] {
+            #expect(scene.relay.log.split(separator: "\n").count { $0.contains("event=\(event) ") } == 1, "\(event)")
+        }
         for table in ["user", "activation"] {
             #expect(try Ledger.read(scene.relay) { try $0.number("SELECT count(*) FROM \(table)") } == 2)
         }

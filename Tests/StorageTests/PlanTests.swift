@@ -99,6 +99,7 @@ private final class Explained {
         func rollBack() { inner.rollBack() }
         func execute(_ sql: String) throws(SessionFailure) { try inner.execute(sql) }
         func close() { inner.close() }
+        var changes: Int64 { inner.changes }
 
         func run(_ steps: [Step]) throws(SessionFailure) -> [Rows] {
             var results: [Rows] = []

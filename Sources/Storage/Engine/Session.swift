@@ -19,6 +19,9 @@ protocol Session: AnyObject {
     func execute(_ sql: String) throws(SessionFailure)
 
     func close()
+
+    /// Rows that statements have found to change so far, those of transactions that were rolled back too.
+    var changes: Int64 { get }
 }
 
 /// What a transaction is for.

@@ -12,6 +12,7 @@ final class MariaDBSession: Session {
     private var host = 0
     /// Rounds over all hosts, one after the other, that came to nothing.
     private var failures = 0
+    private(set) var changes: Int64 = 0
 
     /// How much is sent ahead of its answers. The server stops reading while nobody reads its answers, so what is in
     /// flight must fit into the buffers of a socket: small packets take up about a kilobyte each there.
@@ -40,7 +41,7 @@ final class MariaDBSession: Session {
     func run(_ steps: [Step]) throws(SessionFailure) -> [Rows] {
         guard let connection else { throw .lost("not connected") }
         do throws(SessionFailure) {
-            return try Self.run(steps, on: connection)
+            return try run(steps, on: connection)
         } catch {
             noteFailure(error)
             throw error
@@ -49,7 +50,7 @@ final class MariaDBSession: Session {
 
     /// Sends ahead and reads what comes back, in the same order. After a failure nothing more is sent, and what was sent
     /// is read to its end.
-    private static func run(_ steps: [Step], on connection: MariaDBConnection) throws(SessionFailure) -> [Rows] {
+    private func run(_ steps: [Step], on connection: MariaDBConnection) throws(SessionFailure) -> [Rows] {
         var statements: [MariaDBStatement] = []
         statements.reserveCapacity(steps.count)
         for step in steps {
@@ -65,7 +66,7 @@ final class MariaDBSession: Session {
         var received = 0
         var failure: SessionFailure?
         while received < sizes.count || (failure == nil && sizes.count < steps.count) {
-            let isRoom = sizes.count - received < statementsAhead && bytes < bytesAhead
+            let isRoom = sizes.count - received < Self.statementsAhead && bytes < Self.bytesAhead
             if failure == nil, sizes.count < steps.count, isRoom || sizes.count == received {
                 let size = try statements[sizes.count].send(steps[sizes.count].values)
                 sizes.append(size)
@@ -75,6 +76,7 @@ final class MariaDBSession: Session {
             bytes -= sizes[received]
             do throws(SessionFailure) {
                 results.append(try statements[received].receive())
+                changes += statements[received].changes
             } catch {
                 if case .lost = error { throw error }
                 failure = failure ?? error

@@ -10,6 +10,8 @@ final class MariaDBStatement {
     private let binds: UnsafeMutablePointer<MYSQL_BIND>
     private let integers: UnsafeMutablePointer<Int64>
     private var columns: MariaDBColumns?
+    /// What the last answer said: rows that the statement has found to change.
+    private(set) var changes: Int64 = 0
 
     init(_ sql: String, on connection: UnsafeMutablePointer<MYSQL>) throws(SessionFailure) {
         guard let handle = mysql_stmt_init(connection) else { throw .refused("libmariadb has no memory left") }
@@ -85,9 +87,13 @@ final class MariaDBStatement {
 
     /// Always reads the whole answer, unless the connection is lost.
     func receive() throws(SessionFailure) -> Rows {
+        changes = 0
         guard cmariadb_read_answer(handle) == 0 else { throw failure() }
         let count = Int(mysql_stmt_field_count(handle))
-        guard count > 0 else { return .none }
+        guard count > 0 else {
+            changes = Int64(clamping: mysql_stmt_affected_rows(handle))
+            return .none
+        }
         let columns = self.columns ?? MariaDBColumns(count: count)
         self.columns = columns
         guard columns.bind(to: handle) else { throw .lost(failure().message) }

@@ -86,6 +86,8 @@ final class SQLiteSession: Session {
         guard status == SQLITE_OK else { throw SQLiteFailure.of(status, database) }
     }
 
+    var changes: Int64 { isOpen ? sqlite3_total_changes64(database) : 0 }
+
     func close() {
         guard isOpen else { return }
         isOpen = false

@@ -34,13 +34,20 @@ final class Lane: Sendable {
         var isClosed = false
     }
 
+    /// Why the last transaction came to nothing.
+    private struct Trouble {
+        let message: String
+        /// Only a transaction that has written something shows that it is over: a full disk takes all others.
+        let isOverWithAWrite: Bool
+    }
+
     private let purpose: Purpose
     private let limits: Limits
     private let time: any TimeSource
     private let worker: any Worker
     private let session: Mutex<any Session>
     private let queue = Mutex(Queue())
-    private let failing = Mutex<String?>(nil)
+    private let failing = Mutex<Trouble?>(nil)
     private let log: Log
 
     init(
@@ -55,8 +62,8 @@ final class Lane: Sendable {
         self.limits = limits
     }
 
-    /// Why the last transaction came to nothing, if it did.
-    var trouble: String? { failing.withLock { $0 } }
+    /// Why it does not go well, if it does not.
+    var trouble: String? { failing.withLock { $0?.message } }
 
     /// From any thread. A refusal comes as an answer at once.
     func submit(_ submission: Submission) {
@@ -127,7 +134,10 @@ final class Lane: Sendable {
 
     private func run(_ batch: [Entry]) {
         var transaction = Transaction(batch, purpose)
+        var hasWritten = false
         let outcome: Result<[[Rows]], SessionFailure> = session.withLock { session in
+            let before = session.changes
+            defer { hasWritten = session.changes != before }
             do throws(SessionFailure) {
                 return .success(try transaction.run(on: session))
             } catch {
@@ -136,30 +146,38 @@ final class Lane: Sendable {
         }
         switch outcome {
         case .success(let results):
-            note(nil)
+            noteSuccess(hasWritten: hasWritten)
             deliver(zip(batch, results).map { ($0.submission, .success($1)) })
         case .failure(let failure):
             switch failure {
             case .statement: break
             // Two that were in each other's way: it is tried again before anybody notices.
             case .conflict where batch.allSatisfy { $0.failures == 0 }: break
-            default: note(failure.message)
+            case .refused(let message):
+                noteFailure(Trouble(message: message, isOverWithAWrite: purpose == .writing))
+            default: noteFailure(Trouble(message: failure.message, isOverWithAWrite: false))
             }
             retry(batch, after: failure, hadBegun: transaction.hasBegun)
         }
     }
 
-    /// Remembers how the last transaction went, and logs when that changes.
-    private func note(_ trouble: String?) {
+    // How it goes is remembered, and logged when that changes.
+
+    private func noteFailure(_ trouble: Trouble) {
         let before = failing.withLock { failing in
             defer { failing = trouble }
             return failing
         }
-        switch (before, trouble) {
-        case (nil, let trouble?): log.warning("store.failing", [.error: trouble])
-        case (.some, nil): log.notice("store.recovered")
-        default: break
+        if before == nil { log.warning("store.failing", [.error: trouble.message]) }
+    }
+
+    private func noteSuccess(hasWritten: Bool) {
+        let isRecovered = failing.withLock { failing in
+            guard let trouble = failing, hasWritten || !trouble.isOverWithAWrite else { return false }
+            failing = nil
+            return true
         }
+        if isRecovered { log.notice("store.recovered") }
     }
 
     private func retry(_ batch: [Entry], after failure: SessionFailure, hadBegun: Bool) {
