@@ -69,7 +69,7 @@ private func against<Value: Sendable>(
             return .failure(error)
         }
     }
-    let value = try await body(TestClient(loop: loop, client: client), connected)
+    let value = try await body(await TestClient(loop: loop, client: client), connected)
     await loop.perform { client.value.close() }
     try await served
     return value
@@ -105,7 +105,7 @@ struct ClientTests {
             let reason = #"GOAWAY 0: {"reason":"Shutdown"}"#
             #expect(results.filter { (try? $0.get().status) == 200 }.count == 2)
             #expect(results.filter { $0 == .failure(.notSent(reason)) }.count == 2)
-            while await client.perform({ $0.state }) != .closed {}
+            await client.isIn(.closed)
             #expect(await client.perform { $0.goAwayReason } == reason)
         }
     }
@@ -209,9 +209,7 @@ struct ClientTests {
     }
 
     @Test func aPingTellsTheRoundTrip() async throws {
-        var options = ClientOptions()
-        options.pingTimeout = .milliseconds(100)
-        try await against(options: options) { peer in
+        try await against { peer in
             peer.send(Kind.settings)
             if let ping = peer.next(Kind.ping) {
                 peer.send(Kind.ping, flags: RawPeer.acknowledgement, payload: ping.payload)
@@ -219,11 +217,20 @@ struct ClientTests {
             _ = peer.isEnded()
         } _: { client, connected in
             try connected.get()
-            let first = await client.loop.perform { await client.client.value.ping() }
-            #expect(first.map { $0 > .zero } == true)
-            // The second is not answered.
-            let second = await client.loop.perform { await client.client.value.ping() }
-            #expect(second == nil)
+            let trip = await client.loop.perform { await client.client.value.ping() }
+            #expect(trip.map { $0 > .zero } == true)
+        }
+    }
+
+    @Test func aPingThatIsNotAnsweredSaysSo() async throws {
+        var options = ClientOptions()
+        options.pingTimeout = .milliseconds(100)
+        try await against(options: options) { peer in
+            peer.send(Kind.settings)
+            _ = peer.isEnded()
+        } _: { client, connected in
+            try connected.get()
+            #expect(await client.loop.perform { await client.client.value.ping() } == nil)
         }
     }
 
@@ -235,7 +242,7 @@ struct ClientTests {
             for _ in 0..<1000 where peer.send(pings) {}
         } _: { client, connected in
             try connected.get()
-            while await client.perform({ $0.state }) != .closed {}
+            await client.isIn(.closed)
         }
     }
 

@@ -52,9 +52,9 @@ struct ServerTests {
     @Test func laterAnswersComeAndLateOnesAreAnsweredFor() async throws {
         let loops = Shared<[EventLoop]>([])
         try await TestServer.with { request in
-            .later(deadline: .milliseconds(50), late: Response(status: 503)) {
-                let loop = loops.current[0]
-                await loop.sleep(for: request.path == "/slow" ? .milliseconds(200) : .milliseconds(1))
+            let isSlow = request.path == "/slow"
+            return .later(deadline: isSlow ? .milliseconds(50) : .seconds(60), late: Response(status: 503)) {
+                await loops.current[0].sleep(for: isSlow ? .milliseconds(200) : .milliseconds(1))
                 return .response(ok)
             }
         } _: { server in
@@ -85,15 +85,17 @@ struct ServerTests {
             #expect(second == .failure(.ambiguous("no answer in time")))
             #expect(waits.current[0].cancelled.current == 1)
             async let third = client.send("GET", "/")
-            while waits.current.count < 3 { await server.loop.perform {} }
+            await waits.until { $0.count == 3 }
             waits.current[2].fire()
             #expect(try await third.get().status == 200)
             #expect(waits.current[2].cancelled.current == 0)
             async let fourth = client.send("GET", "/")
-            while waits.current.count < 4 { await server.loop.perform {} }
+            await waits.until { $0.count == 4 }
             await client.perform { $0.close() }
             #expect(await fourth == .failure(.ambiguous("closed")))
-            while await server.loop.perform({ server.server.value.connectionCount }) > 0 {}
+            await withUnsafeContinuation { continuation in
+                server.loop.post { server.server.value.drain { continuation.resume() } }
+            }
             #expect(waits.current[3].cancelled.current == 1)
         }
     }
@@ -137,13 +139,13 @@ struct ServerTests {
         } _: { server in
             let (busy, idle) = (try await server.client(), try await server.client())
             async let begun = busy.send("GET", "/")
-            while work.current.isEmpty { await server.loop.perform {} }
+            await work.until { !$0.isEmpty }
             let drained = Shared(false)
             await server.loop.perform {
                 server.server.value.drain { drained.withLock { $0 = true } }
             }
-            while await idle.perform({ $0.state }) != .closed {}
-            while await busy.perform({ $0.state }) != .goingAway {}
+            await idle.isIn(.closed)
+            await busy.isIn(.goingAway)
             #expect(!drained.current)
             guard case .failure(.notSent) = await busy.send("GET", "/") else {
                 Issue.record("sent to a server that goes")
@@ -152,7 +154,7 @@ struct ServerTests {
             await #expect(throws: ConnectionFailure.self) { _ = try await server.client() }
             for continuation in work.current { continuation.resume() }
             #expect(try await begun.get().status == 200)
-            while !drained.current { await server.loop.perform {} }
+            await drained.until { $0 }
             #expect(await server.loop.perform { server.server.value.connectionCount } == 0)
         }
     }
@@ -169,7 +171,7 @@ struct ServerTests {
         } _: { server in
             let client = try await server.client()
             async let begun = client.send("GET", "/")
-            while work.current.isEmpty { await server.loop.perform {} }
+            await work.until { !$0.isEmpty }
             await withUnsafeContinuation { continuation in
                 server.loop.post { server.server.value.drain { continuation.resume() } }
             }
@@ -198,14 +200,15 @@ struct ServerTests {
             let client = try await server.client()
             async let held = client.send("GET", "/")
             async let slow = client.send("GET", "/slow")
-            while waits.current.isEmpty || work.current.isEmpty { await server.loop.perform {} }
+            await waits.until { !$0.isEmpty }
+            await work.until { !$0.isEmpty }
             let drained = Shared(false)
             await server.loop.perform { server.server.value.drain { drained.withLock { $0 = true } } }
             #expect(try await held.get().status == 200)
             #expect(!drained.current)
             for continuation in work.current { continuation.resume() }
             #expect(try await slow.get().status == 200)
-            while !drained.current { await server.loop.perform {} }
+            await drained.until { $0 }
             #expect(waits.current.map(\.armed.current) == [1, 0])
             #expect(waits.current.map(\.cancelled.current) == [1, 1])
         }

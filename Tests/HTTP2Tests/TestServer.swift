@@ -18,22 +18,51 @@ struct TestHandler: Handler {
     func tooLarge() -> Response { Response(status: 413, body: Array("too large".utf8)) }
 }
 
-/// A value that several closures hold.
+/// A value that several closures hold, and that can be awaited.
 final class Shared<Value: Sendable>: Sendable {
-    private let value: Mutex<Value>
+    private struct Waiter: Sendable {
+        let isFulfilled: @Sendable (Value) -> Bool
+        let continuation: CheckedContinuation<Void, Never>
+    }
 
-    init(_ value: Value) { self.value = Mutex(value) }
+    private struct State: Sendable {
+        var value: Value
+        var waiters: [Waiter] = []
+    }
+
+    private let state: Mutex<State>
+
+    init(_ value: Value) { state = Mutex(State(value: value)) }
 
     @discardableResult
     func withLock<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
-        value.withLock { value in
-            var copy = value
-            defer { value = copy }
-            return body(&copy)
+        let (result, ready) = state.withLock { state in
+            var copy = state.value
+            let result = body(&copy)
+            state.value = copy
+            let ready = state.waiters.filter { $0.isFulfilled(copy) }
+            state.waiters.removeAll { $0.isFulfilled(copy) }
+            return (result, ready)
         }
+        for waiter in ready { waiter.continuation.resume() }
+        return result
     }
 
     var current: Value { withLock { $0 } }
+
+    /// Returns when the value is as `isFulfilled` wants it.
+    func until(_ isFulfilled: @escaping @Sendable (Value) -> Bool) async {
+        await withCheckedContinuation { continuation in
+            let isReady = state.withLock { state in
+                let isReady = isFulfilled(state.value)
+                if !isReady {
+                    state.waiters.append(Waiter(isFulfilled: isFulfilled, continuation: continuation))
+                }
+                return isReady
+            }
+            if isReady { continuation.resume() }
+        }
+    }
 }
 
 /// Certificates made in the process.
@@ -137,13 +166,27 @@ struct TestServer: Sendable {
         }
         clients.withLock { $0.append(client) }
         if let failure { throw failure }
-        return TestClient(loop: loop, client: client)
+        return await TestClient(loop: loop, client: client)
     }
 }
 
 struct TestClient: Sendable {
     let loop: EventLoop
     let client: LoopBound<HTTP2Client>
+    private let state: Shared<ClientState>
+
+    init(loop: EventLoop, client: LoopBound<HTTP2Client>) async {
+        self.loop = loop
+        self.client = client
+        state = await loop.perform {
+            let state = Shared(client.value.state)
+            client.value.onStateChange = { now in state.withLock { $0 = now } }
+            return state
+        }
+    }
+
+    /// Returns when the connection is in that state.
+    func isIn(_ wanted: ClientState) async { await state.until { $0 == wanted } }
 
     func send(
         _ method: String = "GET", _ path: String, fields: Fields = Fields(), body: [UInt8] = [],
