@@ -118,7 +118,7 @@ let package = Package(
             "Couriers",
             [
                 "Bytes", "Couriers", "Crypto", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log",
-                "Relay", "TLS", "World",
+                "Relay", "TLS", "TestSupport", "World",
             ]),
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
         tests("Daemon", ["Bytes", "Daemon", "Domain", "Log", "Storage", "TestSupport"]),

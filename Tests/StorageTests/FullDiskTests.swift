@@ -37,4 +37,26 @@ struct FullDiskTests {
             #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == 1)
         }
     }
+    /// What is told once is not told again with every transaction that happens to write nothing.
+    @Test func itIsOverWithTheNextWriteAndNotBefore() async throws {
+        let database = try Engine.file.database()
+        let store = try database.open()
+        defer { store.close() }
+        _ = try await store.run(TestScript.counter(1))
+        _ = try await store.run(Script("test.limit", writes: [Step(Self.noRoom)]))
+        let large = Script(
+            "test.large", writes: [KeptRow.insert(id: 1, name: "large", body: String(repeating: "x", count: 100_000))])
+        for _ in 0..<3 {
+            await #expect(throws: StoreFailure.self) { try await store.run(large) }
+            // There is no such counter.
+            #expect(try await store.run(TestScript.raise(7))[0][0].integer(0) == 0)
+        }
+        #expect(database.sink.lines.count { $0.contains("event=store.") } == 1)
+        _ = try await store.run(Script("test.limit", writes: [Step(Self.room)]))
+        #expect(store.trouble != nil)
+        _ = try await store.run(large)
+        #expect(store.trouble == nil)
+        #expect(database.sink.lines.count { $0.contains("event=store.recovered") } == 1)
+        withExtendedLifetime(database) {}
+    }
 }

@@ -1,5 +1,6 @@
 import EventLoop
 import Relay
+import TestSupport
 import Testing
 import World
 

@@ -8,6 +8,7 @@ import HTTP2
 import Log
 import Relay
 import TLS
+import TestSupport
 import Testing
 import World
 

@@ -44,7 +44,7 @@ func withStore(_ engine: Engine, _ body: (Store) async throws -> Void) async thr
 final class TestDatabase {
     let url: StorageURL
     let migrations: [Migration]
-    let sink = MemorySink()
+    let sink = WatchedSink()
     private let directory: TemporaryDirectory?
 
     init(url: StorageURL, migrations: [Migration], directory: TemporaryDirectory? = nil) {
@@ -54,10 +54,11 @@ final class TestDatabase {
     }
 
     func open(
-        _ schema: SchemaRequirement = .migrate, migrations: [Migration]? = nil, options: StoreOptions = StoreOptions()
+        _ schema: SchemaRequirement = .migrate, migrations: [Migration]? = nil, time: any TimeSource = SystemTime(),
+        options: StoreOptions = StoreOptions()
     ) throws -> Store {
         try Store.open(
-            url, schema: schema, migrations: migrations ?? self.migrations, time: SystemTime(),
+            url, schema: schema, migrations: migrations ?? self.migrations, time: time,
             log: Log(sink: sink), options: options)
     }
 }

@@ -2,22 +2,14 @@ import EventLoop
 import Log
 import Relay
 import Synchronization
+import TestSupport
 import World
 
 @testable import Storage
 
-/// A clock that moves when it is told to.
-final class ManualTime: TimeSource {
-    private let moved = Mutex(Duration.zero)
-
-    func now() -> Timestamp { Timestamp(milliseconds: 1_800_000_000_000) + moved.withLock { $0 } }
-    func instant() -> Instant { Instant(nanoseconds: 1) + moved.withLock { $0 } }
-    func advance(by duration: Duration) { moved.withLock { $0 += duration } }
-}
-
 /// A store in memory with a worker and callers that run only when the test says so.
 final class Simulated {
-    let time = ManualTime()
+    let time = TestTime()
     let sink = MemorySink()
     let worker: EventLoop
     let caller: EventLoop
@@ -35,20 +27,7 @@ final class Simulated {
     }
 
     /// Submits on a loop and keeps the answer.
-    func submit(_ script: Script, on loop: EventLoop? = nil) -> Kept {
-        let loop = loop ?? caller
-        let kept = Kept()
-        loop.asCurrent {
-            loop.spawn { [store] in
-                do throws(StoreFailure) {
-                    kept.set(.success(try await store.run(script)))
-                } catch {
-                    kept.set(.failure(error))
-                }
-            }
-        }
-        return kept
-    }
+    func submit(_ script: Script, on loop: EventLoop? = nil) -> Kept { store.submit(script, on: loop ?? caller) }
 
     /// Until nothing is ready on either loop.
     func settle() {
@@ -60,6 +39,23 @@ final class Simulated {
         settle()
         guard let answer = kept.answer else { throw StoreFailure.internal("no answer") }
         return try answer.get()
+    }
+}
+
+extension Store {
+    /// Submits on a simulated loop and keeps the answer.
+    func submit(_ script: Script, on loop: EventLoop) -> Kept {
+        let kept = Kept()
+        loop.asCurrent {
+            loop.spawn {
+                do throws(StoreFailure) {
+                    kept.set(.success(try await self.run(script)))
+                } catch {
+                    kept.set(.failure(error))
+                }
+            }
+        }
+        return kept
     }
 }
 

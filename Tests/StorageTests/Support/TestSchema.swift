@@ -40,7 +40,11 @@ enum TestSchema {
 /// Scripts of the shape that the product's have: a first write that decides and leaves the operation, later ones that
 /// look for it, and a read that tells the outcome.
 enum TestScript {
-    private static let make = Statement("INSERT INTO counter (id, n) VALUES (?, ?)")
+    private static let make = Statement(
+        """
+        INSERT INTO counter (id, n) SELECT ?, ? /*M! FROM DUAL */
+        WHERE NOT EXISTS (SELECT 1 FROM counter c WHERE c.id = ?)
+        """)
     private static let admit = Statement(
         "INSERT INTO audit (operation) SELECT ? FROM counter WHERE id = ? AND n < ?")
     private static let raise = Statement(
@@ -49,8 +53,9 @@ enum TestScript {
     private static let value = Statement("SELECT n FROM counter WHERE id = ?")
     private static let copy = Statement("INSERT INTO counter (id, n) VALUES (?, 0)")
 
+    /// Without an operation: run a second time, after a connection was lost, it finds its counter and does nothing.
     static func counter(_ id: Int64, _ n: Int64 = 0) -> Script {
-        Script("test.counter", writes: [Step(make, .integer(id), .integer(n))])
+        Script("test.counter", writes: [Step(make, .integer(id), .integer(n), .integer(id))])
     }
 
     /// Raises the counter if it is below `limit`; reads whether it did, and the counter.

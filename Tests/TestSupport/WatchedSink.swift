@@ -2,7 +2,7 @@ import Log
 import Synchronization
 
 /// Keeps the lines of a log, and tells who waits for one.
-final class WatchedSink: LogSink {
+public final class WatchedSink: LogSink {
     private struct State {
         var lines: [String] = []
         var waiting: [(event: String, count: Int, continuation: CheckedContinuation<Void, Never>)] = []
@@ -10,13 +10,15 @@ final class WatchedSink: LogSink {
 
     private let state = Mutex(State())
 
-    var lines: [String] { state.withLock { $0.lines } }
+    public init() {}
 
-    static func isOf(_ event: String, _ line: String) -> Bool {
+    public var lines: [String] { state.withLock { $0.lines } }
+
+    public static func isOf(_ event: String, _ line: String) -> Bool {
         line.contains("event=\(event) ") || line.hasSuffix("event=\(event)")
     }
 
-    func write(_ line: [UInt8]) {
+    public func write(_ line: [UInt8]) {
         let text = String(decoding: line.dropLast(), as: UTF8.self)
         let ready = state.withLock { state in
             state.lines.append(text)
@@ -30,7 +32,7 @@ final class WatchedSink: LogSink {
     }
 
     /// Returns when there are so many lines of that event.
-    func lines(of event: String, count: Int) async {
+    public func lines(of event: String, count: Int) async {
         await withCheckedContinuation { continuation in
             let isReady = state.withLock { state in
                 let isReady = state.lines.count { Self.isOf(event, $0) } >= count
