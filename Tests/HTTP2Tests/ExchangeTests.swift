@@ -24,8 +24,8 @@ final class TestWait: Wait {
     init(atOnce: Bool = false) { self.atOnce = atOnce }
 
     func arm(_ wake: @escaping @Sendable () -> Void) {
-        armed.withLock { $0 += 1 }
         self.wake.withLock { $0 = wake }
+        armed.withLock { $0 += 1 }
         if atOnce { wake() }
     }
 

@@ -86,6 +86,7 @@ struct ServerTests {
             #expect(waits.current[0].cancelled.current == 1)
             async let third = client.send("GET", "/")
             await waits.until { $0.count == 3 }
+            await waits.current[2].armed.until { $0 == 1 }
             waits.current[2].fire()
             #expect(try await third.get().status == 200)
             #expect(waits.current[2].cancelled.current == 0)
