@@ -148,7 +148,7 @@ let package = Package(
         tests("Log", ["JSON", "Log", "World"]),
         tests("Program", ["Bytes", "Daemon", "JSON", "TestSupport", "twoefay", "twoefayd"]),
         tests("QR", ["QR"]),
-        tests("Relay", ["Bytes", "Crypto", "Domain", "JSON", "Relay", "Storage", "TestSupport", "World"]),
+        tests("Relay", ["Bytes", "Crypto", "Domain", "JSON", "Log", "Relay", "Storage", "TestSupport", "World"]),
         tests(
             "Simulation",
             ["Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Relay", "Storage", "TestSupport", "World"]),

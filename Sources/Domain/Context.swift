@@ -84,4 +84,9 @@ extension Context {
         let object = (try? JSONReader.read(bytes))?.object
         return (object?["service"]?.string, object?["ip"]?.string, object?["place"]?.string)
     }
+
+    /// The website's own nonce in a stored context.
+    static func request(in bytes: [UInt8]) -> String? {
+        (try? JSONReader.read(bytes))?.object?["request"]?.string
+    }
 }

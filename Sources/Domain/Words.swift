@@ -13,10 +13,11 @@ public enum Factor: String, Sendable, CaseIterable {
 public enum Assurance: String, Sendable, CaseIterable {
     case high, substantial, restricted, low
 
-    /// What an answer by that factor is worth; a number that was asked raises a push.
-    public init(factor: Factor, numberAsked: Bool) {
+    /// What an answer by that factor is worth. A push is raised by a number that was asked, and by a phone that made sure
+    /// of its owner.
+    public init(factor: Factor, numberAsked: Bool, uv: UserVerification = .none) {
         switch factor {
-        case .push, .pull: self = numberAsked ? .high : .substantial
+        case .push, .pull: self = numberAsked || uv > .none ? .high : .substantial
         case .totp, .hotp, .recovery: self = .substantial
         case .sms: self = .restricted
         case .mail: self = .low
@@ -51,6 +52,11 @@ public enum UserState: String, Sendable, CaseIterable {
 /// Who approved of a further phone before its activation was made.
 public enum Approval: String, Sendable, CaseIterable {
     case user, website, `operator`
+}
+
+/// Who changed a user or a phone.
+public enum Doer: String, Sendable, CaseIterable {
+    case phone, website, `operator`
 }
 
 /// What websites and users are told of when it happens.

@@ -40,8 +40,11 @@ import World
                 // In the middle of it the person logs in: the phone looks for itself, and the answer counts.
                 let asked = try outcomes[10].get()
                 #expect(asked.factor == .pull && asked.number?.utf8.count == 2)
+                let list = try await rig.on { relay in try await relay.pending(for: phone) }
+                #expect(list.map(\.challenge) == [asked.challenge])
                 let result = try await rig.on { relay in
-                    try await relay.answer(asked.challenge, .approve, number: asked.number, by: phone)
+                    try await relay.answer(
+                        asked.challenge, PhoneAnswer(approves: true, number: asked.number), by: phone)
                 }
                 #expect(result == .success)
             }
@@ -146,7 +149,10 @@ import World
         let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
         #expect(told.result == .failure && told.reason?.rawValue == state.rawValue && told.steps.isEmpty)
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
-            try await rig.on { relay in try await relay.answer(asked.challenge, .approve, number: nil, by: phone) }
+            try await rig.on { relay in
+                try await relay.answer(
+                    asked.challenge, PhoneAnswer(approves: true, number: nil), by: phone)
+            }
         }
         let earlier = try await rig.on { relay in try await relay.tell(before.challenge, to: shop) }
         #expect(earlier.reason == .superseded)
@@ -179,7 +185,8 @@ import World
         }
         let last = try await ask(["0.50"])
         let result = try await rig.on { relay in
-            try await relay.answer(last.challenge, .approve, number: nil, by: phone)
+            try await relay.answer(
+                last.challenge, PhoneAnswer(approves: true, number: nil), by: phone)
         }
         #expect(result == .success)
         // Without a number it is worth less.

@@ -25,7 +25,8 @@ import World
         #expect(waiting.result == .wait && waiting.steps.map(\.state) == [.sent])
 
         let result = try await rig.on { relay in
-            try await relay.answer(asked.challenge, .approve, number: asked.number, by: phone)
+            try await relay.answer(
+                asked.challenge, PhoneAnswer(approves: true, number: asked.number), by: phone)
         }
         #expect(result == .success)
         let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
@@ -33,10 +34,11 @@ import World
         #expect(told.proof == .certificate && told.device == phone.id && told.reason == nil)
         #expect(told.steps.map(\.state) == [.answered])
 
-        for decision in [Decision.approve, .deny, .fraud] {
+        for approves in [true, false] {
             await #expect(throws: Refusal.alreadyDecided(result: "success")) {
                 try await rig.on { relay in
-                    try await relay.answer(asked.challenge, decision, number: asked.number, by: phone)
+                    try await relay.answer(
+                        asked.challenge, PhoneAnswer(approves: approves, number: asked.number), by: phone)
                 }
             }
         }
@@ -48,23 +50,29 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func theWrongNumberEndsTheChallengeAndNoneIsNoNumber(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func theWrongNumberEndsTheChallengeAndNoneChangesNothing(kind: StoreKind)
+        async throws
+    {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
-        for wrong in ["11", nil] {
-            let asked = try await rig.on { relay in
-                try await relay.login(
-                    LoginRequest(subject: .token(user), number: "12"), by: shop, as: relay.operations.new())
-            }
-            #expect(asked.number == "12")
-            let result = try await rig.on { relay in
-                try await relay.answer(asked.challenge, .approve, number: wrong, by: phone)
-            }
-            #expect(result == .failure)
-            let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
-            #expect(told.reason == .wrongNumber && told.assurance == nil)
+        let asked = try await rig.on { relay in
+            try await relay.login(
+                LoginRequest(subject: .token(user), number: "12"), by: shop, as: relay.operations.new())
         }
+        #expect(asked.number == "12")
+        await #expect(throws: Refusal.self) {
+            try await rig.on { relay in
+                try await relay.answer(asked.challenge, PhoneAnswer(approves: true), by: phone)
+            }
+        }
+        #expect(try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }.result == .wait)
+        let result = try await rig.on { relay in
+            try await relay.answer(asked.challenge, PhoneAnswer(approves: true, number: "11"), by: phone)
+        }
+        #expect(result == .failure)
+        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        #expect(told.reason == .wrongNumber && told.assurance == nil)
     }
 
     @Test(arguments: StoreKind.all) func aLaterLoginSupersedesTheOneBefore(kind: StoreKind) async throws {
@@ -80,11 +88,12 @@ import World
         #expect(told.result == .failure && told.reason == .superseded)
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
             try await rig.on { relay in
-                try await relay.answer(first.challenge, .approve, number: first.number, by: phone)
+                try await relay.answer(
+                    first.challenge, PhoneAnswer(approves: true, number: first.number), by: phone)
             }
         }
         let result = try await rig.on { relay in
-            try await relay.answer(second.challenge, .deny, number: nil, by: phone)
+            try await relay.answer(second.challenge, PhoneAnswer(approves: false), by: phone)
         }
         #expect(result == .failure)
         let denied = try await rig.on { relay in try await relay.tell(second.challenge, to: shop) }
@@ -106,7 +115,8 @@ import World
         #expect(told.result == .failure && told.reason == .expired)
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
             try await rig.on { relay in
-                try await relay.answer(asked.challenge, .approve, number: asked.number, by: phone)
+                try await relay.answer(
+                    asked.challenge, PhoneAnswer(approves: true, number: asked.number), by: phone)
             }
         }
         // … and after the outbox did.
@@ -132,7 +142,8 @@ import World
                         do {
                             return .success(
                                 try await rig.on { relay in
-                                    try await relay.answer(asked.challenge, decision, number: nil, by: phone)
+                                    try await relay.answer(
+                                        asked.challenge, PhoneAnswer(approves: decision == .approve), by: phone)
                                 })
                         } catch {
                             return .failure(error as? Refusal ?? .broken)
@@ -161,7 +172,8 @@ import World
         // The credential was looked up before the revocation: the guard looks again.
         await #expect(throws: Refusal.self) {
             try await rig.on { relay in
-                try await relay.answer(asked.challenge, .approve, number: nil, by: phone)
+                try await relay.answer(
+                    asked.challenge, PhoneAnswer(approves: true, number: nil), by: phone)
             }
         }
         let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }

@@ -123,6 +123,50 @@ public final class RelayRig: Sendable {
     }
 }
 
+extension RelayRig {
+    /// What a phone is shown about a challenge of its user.
+    public func shown(_ challenge: ChallengeID, to phone: PhoneCredential) async throws -> TestPhone.Shown {
+        let store = store
+        let row = try await on { _ in try await store.challenge(challenge, of: phone.user) }
+        guard let row else { throw RigFailure("there is no challenge \(challenge) for \(phone.user)") }
+        return TestPhone.Shown(
+            challenge: challenge.text, nonce: Base64URL.encode(row.nonce), context: row.context)
+    }
+
+    /// A phone that is bound: its key, and what the relay knows of it.
+    public typealias BoundPhone = (phone: TestPhone, credential: PhoneCredential)
+
+    /// What the phone signs about that challenge.
+    public func signed(
+        _ decision: Decision, _ challenge: ChallengeID, number: String? = nil, uv: UserVerification = .none,
+        by bound: BoundPhone
+    ) async throws -> String {
+        try bound.phone.decision(
+            decision.rawValue, about: try await shown(challenge, to: bound.credential),
+            device: bound.credential.id.text, origin: Self.origin, number: number, uv: uv.rawValue, at: time.now())
+    }
+
+    /// The phone decides: it signs, is looked up as at every request, and posts.
+    public func decide(
+        _ decision: Decision, _ challenge: ChallengeID, number: String? = nil, uv: UserVerification = .none,
+        by bound: BoundPhone
+    ) async throws -> ChallengeLife.Result {
+        let answer = PhoneAnswer(
+            approves: decision == .approve,
+            signed: try await signed(decision, challenge, number: number, uv: uv, by: bound))
+        return try await post(answer, challenge, by: bound)
+    }
+
+    public func post(
+        _ answer: PhoneAnswer, _ challenge: ChallengeID, by bound: BoundPhone
+    ) async throws -> ChallengeLife.Result {
+        try await on { relay in
+            let phone = try await relay.device(bound.credential.id, key: bound.credential.key)
+            return try await relay.answer(challenge, answer, by: phone)
+        }
+    }
+}
+
 public struct RigFailure: Error, CustomStringConvertible {
     public let description: String
     public init(_ description: String) { self.description = description }

@@ -31,6 +31,42 @@ public final class TestPhone: Sendable {
             payload: JSONWriter.write(.object(claims)), key: key)
     }
 
+    /// What a phone was shown about one challenge, as /pending tells it.
+    public struct Shown: Sendable {
+        public let challenge: String
+        public let nonce: String
+        /// The exact bytes.
+        public let context: [UInt8]
+
+        public init(challenge: String, nonce: String, context: [UInt8]) {
+            self.challenge = challenge
+            self.nonce = nonce
+            self.context = context
+        }
+
+        func claim(_ name: String) -> JSONValue? { (try? JSONReader.read(context))?.object?[name] }
+    }
+
+    /// The `twoefay-decision+jwt` of this phone: `approve`, `deny` or `fraud`.
+    public func decision(
+        _ word: String, about shown: Shown, device: String, origin: String, number: String? = nil,
+        uv: String = "none", at now: Timestamp, change: (inout JSONObject) -> Void = { _ in },
+        header: (inout JSONObject) -> Void = { _ in }
+    ) throws -> String {
+        var claims: JSONObject = [
+            "v": 1, "aud": .string("\(origin)#\(shown.claim("website")?.string ?? "")"),
+            "challenge": .string(shown.challenge), "decision": .string(word),
+            "context": .string(Base64URL.encode(SHA256.hash(shown.context))), "nonce": .string(shown.nonce),
+            "uv": .string(uv), "iat": .integer(now.seconds),
+        ]
+        if let request = shown.claim("request") { claims.set("request", request) }
+        if let number { claims.set("number", .string(number)) }
+        change(&claims)
+        var top: JSONObject = ["typ": "twoefay-decision+jwt", "kid": .string(device)]
+        header(&top)
+        return try JWS.sign(header: top, payload: JSONWriter.write(.object(claims)), key: key)
+    }
+
     /// What TLS would say of the certificate that the relay gave this phone.
     public func certificate(device: DeviceID) -> ClientCertificate {
         ClientCertificate(

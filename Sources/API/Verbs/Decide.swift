@@ -2,7 +2,8 @@ import Domain
 import JSON
 import Relay
 
-/// Answer: /success and /failure, from the phone or in the original's form from the website, and /backup.
+/// Answer: /success and /failure, from the phone or in the original's form from the website, /backup, and letting a user
+/// be asked again.
 enum Decide {
     typealias P = Parameters
 
@@ -11,7 +12,11 @@ enum Decide {
             "POST", "/success", "Says yes",
             Form(
                 .phone { call, phone async throws(Refusal) in try await decide(.approve, call, phone) },
-                [P.challenge.required, P.number.optional], answers: [(200, "login: success or failure")]),
+                [P.challenge.required, P.answer.optional, P.number.optional],
+                answers: [
+                    (200, "login: success, or failure after a wrong number"),
+                    (409, "it has its end; login says which"), (429, "too soon after a wrong number"),
+                ]),
             Form(
                 .website { call, website async throws(Refusal) in try await decide(.approve, call, website) },
                 [P.token.required], isOriginal: true, answers: [(200, "login: success")])),
@@ -19,7 +24,8 @@ enum Decide {
             "POST", "/failure", "Says no",
             Form(
                 .phone { call, phone async throws(Refusal) in try await decide(.deny, call, phone) },
-                [P.challenge.required, P.number.optional], answers: [(200, "login: failure")]),
+                [P.challenge.required, P.answer.optional, P.number.optional],
+                answers: [(200, "login: failure"), (409, "it has its end; login says which")]),
             Form(
                 .website { call, website async throws(Refusal) in try await decide(.deny, call, website) },
                 [P.token.required], isOriginal: true, answers: [(200, "login: failure")])),
@@ -29,13 +35,20 @@ enum Decide {
                 .website(backup), [P.challenge.optional, P.token.optional, P.otp.required],
                 oneOf: ["challenge", "token"],
                 answers: [(200, "login: success or failure, and what /auth says"), (429, "the guesses are used up")])),
+        Route(
+            "POST", "/user/{username}/unlock", "Lets a user be asked again after too many wrong numbers",
+            Form(
+                .website(unlock),
+                answers: [(204, "the user can be asked"), (403, "frozen after fraud; the operator lifts that")])),
     ]
 
     private static func decide(
         _ decision: Decision, _ call: Call, _ phone: PhoneCredential
     ) async throws(Refusal) -> Verdict {
         guard let challenge: ChallengeID = try call.id(P.challenge) else { throw .notFound }
-        let result = try await call.relay.answer(challenge, decision, number: call[P.number], by: phone)
+        let answer = PhoneAnswer(
+            approves: decision == .approve, signed: call[P.answer], number: call[P.number])
+        let result = try await call.relay.answer(challenge, answer, by: phone)
         return .answer(Answer(200, ["login": .word(result)]))
     }
 
@@ -52,5 +65,12 @@ enum Decide {
         let token: UserToken? = try call.id(P.token)
         let told = try await call.relay.backup(challenge, of: token, by: website, as: call.operation)
         return .answer(Answer(200, told.json(login: "failure")))
+    }
+
+    @Sendable static func unlock(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+        let username = try call.place("username")
+        guard FieldRule.username(username) == nil else { throw .notFound }
+        try await call.relay.unlock(username: username, by: website, as: call.operation)
+        return .answer(.noContent)
     }
 }

@@ -63,6 +63,7 @@ extension Told {
         ]
         if let reason { object.set("reason", .word(reason)) }
         object.set("context", .string(Base64URL.encode(context)))
+        if let receipt { object.set("receipt", .string(receipt)) }
         if let device { object.set("device", .string(device.text)) }
         return object
     }

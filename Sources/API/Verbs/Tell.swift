@@ -15,7 +15,7 @@ enum Tell {
                     (
                         200,
                         "login: success, failure, wait or empty; challenge, factor, assurance, proof, steps, reason?, "
-                            + "context, device?"
+                            + "context, receipt?, device?"
                     )
                 ]))
     ]

@@ -9,11 +9,18 @@ public protocol AnswerStore: Sendable {
     func challenge(_ id: ChallengeID, of user: UserID) async throws(StoreFailure) -> ChallengeRow?
     /// The challenge, if it is one of that website's.
     func challenge(_ id: ChallengeID, of website: WebsiteID) async throws(StoreFailure) -> ChallengeRow?
-    /// False when the guard refused: it has an end already, its time is over (or not yet), or the phone is not active
-    /// any more.
-    func close(_ closing: Closing, as operation: Operation) async throws(StoreFailure) -> Bool
+    /// Nil when the guard refused: it has an end already, its time is over (or not yet), or the phone may not answer any
+    /// more.
+    func close(_ closing: Closing, as operation: Operation) async throws(StoreFailure) -> Closed?
     /// Counts a wrong code. False when the guesses are used up or the challenge has its end.
     func countGuess(_ challenge: ChallengeID, limit: Int, at: Timestamp, as operation: Operation)
+        async throws(StoreFailure) -> Bool
+    /// The phone as it is now, whatever its state; nil when it is gone.
+    func standing(of device: DeviceID) async throws(StoreFailure) -> Standing?
+    /// Writes a refused decision down, once under the same operation.
+    func noteRefused(_ refused: RefusedDecision, as operation: Operation) async throws(StoreFailure)
+    /// Makes a user in one of these states active, with no failures. False when it was in none of them.
+    func unlock(_ user: UserID, from states: [UserState], by doer: Doer, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> Bool
 }
 
@@ -86,84 +93,64 @@ public struct Closing: Sendable {
     public let life: ChallengeLife
     public var factor: Factor?
     public var proof: Proof?
-    /// The phone that answered; it must still be active, and the key its own, when this is written.
+    /// The phone that answered; what is known of it must still be true when this is written.
     public var device: PhoneCredential?
+    /// What that phone signed.
+    public var receipt: String?
+    public var uv: UserVerification?
+    /// Of an answer with a wrong number: with how many failures of its phone the user is locked.
+    public var guesses: Int?
     /// What log and audit call it.
     public let event: StaticString
     public let at: Timestamp
 
     public init(
         challenge: ChallengeID, life: ChallengeLife, factor: Factor? = nil, proof: Proof? = nil,
-        device: PhoneCredential? = nil, event: StaticString, at: Timestamp
+        device: PhoneCredential? = nil, receipt: String? = nil, uv: UserVerification? = nil, guesses: Int? = nil,
+        event: StaticString, at: Timestamp
     ) {
         self.challenge = challenge
         self.life = life
         self.factor = factor
         self.proof = proof
         self.device = device
+        self.receipt = receipt
+        self.uv = uv
+        self.guesses = guesses
         self.event = event
         self.at = at
     }
 }
 
+/// What came of an end beside itself.
+public struct Closed: Sendable, Equatable {
+    /// What it made of its user: locked or frozen.
+    public let became: UserState?
+    /// Other challenges that ended with that.
+    public let others: [ChallengeID]
+
+    public init(became: UserState?, others: [ChallengeID]) {
+        self.became = became
+        self.others = others
+    }
+}
+
+/// What decides whether a phone may answer now.
+public struct Standing: Sendable, Equatable {
+    public let device: DeviceState
+    public let user: UserState
+    public let failures: Int
+    public let failedAt: Timestamp?
+
+    public init(device: DeviceState, user: UserState, failures: Int, failedAt: Timestamp?) {
+        self.device = device
+        self.user = user
+        self.failures = failures
+        self.failedAt = failedAt
+    }
+}
+
 extension Relay {
-    /// A phone answers with its certificate.
-    public func answer(
-        _ challenge: ChallengeID, _ decision: Decision, number: String?, by phone: PhoneCredential
-    ) async throws(Refusal) -> ChallengeLife.Result {
-        let row = try await ask("answer") { () async throws(StoreFailure) in
-            try await store.challenge(challenge, of: phone.user)
-        }
-        guard let row else { throw .notFound }
-        guard try policy(of: row).answers == .certificate else {
-            throw .forbidden("this challenge's policy does not take a phone's certificate for an answer")
-        }
-        // Denying needs no number: who says no must not have to look one up.
-        let matches =
-            decision != .approve || row.number == nil
-            || number.map { Secret.matches(Array($0.utf8), Array((row.number ?? "").utf8)) } == true
-        return try await decide(
-            row, decision, numberMatches: matches, proof: .certificate, device: phone, as: operations.new())
-    }
-
-    /// The original's form: the website answers for its own user, whose newest challenge is meant.
-    public func answer(
-        token: UserToken, _ decision: Decision, by website: Website, as operation: Operation
-    ) async throws(Refusal) -> ChallengeLife.Result {
-        // Nothing was asked: there is nothing to answer.
-        guard let row = try await newest(token, of: website) else { throw .notFound }
-        guard try policy(of: row).answers == .website else {
-            throw .forbidden("this challenge's policy does not take the website's word for an answer")
-        }
-        return try await decide(
-            row, decision, numberMatches: true, proof: .website, device: nil, as: operation)
-    }
-
-    private func decide(
-        _ row: ChallengeRow, _ decision: Decision, numberMatches: Bool, proof: Proof, device: PhoneCredential?,
-        as operation: Operation
-    ) async throws(Refusal) -> ChallengeLife.Result {
-        let now = time.now()
-        // The same request once more, after an answer that nobody saw.
-        if row.life.state.isEnd, row.operation == operation.id { return row.life.result }
-        let life: ChallengeLife
-        do {
-            life = try row.life.after(.answer(decision, numberMatches: numberMatches), at: now)
-        } catch {
-            throw .alreadyDecided(result: row.life.seen(at: now).result.rawValue)
-        }
-        let closing = Closing(
-            challenge: row.id, life: life, factor: row.factor ?? .push, proof: proof, device: device,
-            event: "challenge.answered", at: now)
-        guard try await end(closing, as: operation) else {
-            let ended = try await ask("answer") { () async throws(StoreFailure) in
-                try await store.challenge(row.id, of: row.user)
-            }
-            throw .alreadyDecided(result: (ended ?? row).life.seen(at: now).result.rawValue)
-        }
-        return life.result
-    }
-
     /// The website does not want an answer any more. A challenge that has its end keeps it, and that is no error.
     public func cancel(_ challenge: ChallengeID, by website: Website) async throws(Refusal) {
         let row = try await ask("cancel") { () async throws(StoreFailure) in
@@ -176,51 +163,32 @@ extension Relay {
         _ = try await end(closing, as: operations.new())
     }
 
-    /// A code that the user typed. No factor of this relay sends codes, so every code is a wrong one and counts.
-    /// Where the website answers for its users, their token names the challenge.
-    public func backup(
-        _ challenge: ChallengeID?, of token: UserToken?, by website: Website, as operation: Operation
-    ) async throws(Refusal) -> Told {
-        guard let row = try await row(challenge, of: token, website) else { throw .notFound }
-        try agree(row, token)
-        let now = time.now()
-        let seen = row.life.seen(at: now)
-        guard !seen.state.isEnd else { throw .alreadyDecided(result: seen.result.rawValue) }
-        let limit = try policy(of: row).guesses
-        let counted = try await ask("backup") { () async throws(StoreFailure) in
-            try await store.countGuess(row.id, limit: limit, at: now, as: operation)
-        }
-        guard counted else { throw .limited(retryAfter: row.life.expiresAt - now) }
-        guard let told = told(row) else { throw .notFound }
-        return told
-    }
-
-    private func row(
-        _ challenge: ChallengeID?, of token: UserToken?, _ website: Website
-    ) async throws(Refusal) -> ChallengeRow? {
-        guard let challenge else {
-            guard website.policy.answers == .website, let token else { throw Self.challengeMissing }
-            return try await newest(token, of: website)
-        }
-        return try await ask("backup") { () async throws(StoreFailure) in
-            try await store.challenge(challenge, of: website.id)
-        }
-    }
-
     /// Writes an end down and wakes who waits for it. False when somebody else was first.
     func end(_ closing: Closing, as operation: Operation) async throws(Refusal) -> Bool {
         let closed = try await ask("close") { () async throws(StoreFailure) in
             try await store.close(closing, as: operation)
         }
-        guard closed else { return false }
+        guard let closed else { return false }
         log.info(
             closing.event,
             [
                 .challenge: closing.challenge.text, .outcome: closing.life.result.rawValue,
                 .reason: closing.life.reason?.rawValue ?? "none",
             ])
-        waits.fire(.challenge(closing.challenge))
+        if let state = closed.became { warn(state, closing) }
+        for challenge in [closing.challenge] + closed.others { waits.fire(.challenge(challenge)) }
         return true
+    }
+
+    /// Nobody of this user is asked any more: an operator wants to see that.
+    private func warn(_ state: UserState, _ closing: Closing) {
+        let event: StaticString = state == .frozen ? "user.frozen" : "user.locked"
+        log.warning(
+            event,
+            [
+                .website: closing.device?.website.name, .user: closing.device?.user.text,
+                .device: closing.device?.id.text, .challenge: closing.challenge.text,
+            ])
     }
 
     func policy(of row: ChallengeRow) throws(Refusal) -> Policy {

@@ -15,6 +15,8 @@ public struct Told: Sendable, Equatable {
     public let assurance: Assurance?
     public let proof: Proof?
     public let device: DeviceID?
+    /// What that phone signed, for the website to check against the context.
+    public let receipt: String?
     public let steps: [ChallengeRow.Step]
     public let context: [UInt8]
     public let expiresAt: Timestamp
@@ -65,8 +67,12 @@ extension Relay {
         let succeeded = life.result == .success
         return Told(
             challenge: row.id, user: row.user, result: life.result, reason: life.reason, factor: row.factor,
-            assurance: succeeded ? row.factor.map { Assurance(factor: $0, numberAsked: row.number != nil) } : nil,
-            proof: row.proof, device: row.device, steps: row.steps, context: row.context,
+            assurance: succeeded ? row.factor.map { assurance(row, $0) } : nil,
+            proof: row.proof, device: row.device, receipt: row.receipt, steps: row.steps, context: row.context,
             expiresAt: row.life.expiresAt)
+    }
+
+    private func assurance(_ row: ChallengeRow, _ factor: Factor) -> Assurance {
+        Assurance(factor: factor, numberAsked: row.number != nil, uv: row.uv ?? .none)
     }
 }

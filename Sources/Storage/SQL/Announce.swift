@@ -2,12 +2,15 @@ import Domain
 
 /// What websites and users are told of beside their logins: rows of the outbox, written with the change itself.
 enum News {
-    /// To be put behind the change's audit. Websites without a callback and users without an address get no row.
-    static func steps(_ announcement: Announcement, user: UserID, device: DeviceID?, as operation: Operation) -> [Step]
-    {
+    /// To be put behind the change's audit, whose row may have an id of its own. Websites without a callback and users
+    /// without an address get no row.
+    static func steps(
+        _ announcement: Announcement, user: UserID, device: DeviceID?, as operation: Operation,
+        noted: OperationID? = nil
+    ) -> [Step] {
         [("callback", toWebsite), ("mail", toUser)].map { kind, statement in
             let id: ErrandID = operation.identifier("\(kind) \(announcement.rawValue)")
-            return Step(statement, .id(id), .word(announcement), .id(device), .id(user), .id(operation))
+            return Step(statement, .id(id), .word(announcement), .id(device), .id(user), .id(noted ?? operation.id))
         }
     }
 }

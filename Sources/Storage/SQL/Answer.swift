@@ -38,33 +38,71 @@ extension Store: AnswerStore {
             })
     }
 
-    public func close(_ closing: Closing, as operation: Operation) async throws(StoreFailure) -> Bool {
+    public func close(_ closing: Closing, as operation: Operation) async throws(StoreFailure) -> Closed? {
         let life = closing.life
         let now = SQLValue.moment(closing.at)
         let end: [SQLValue] = [
             .word(life.state), .word(life.decision), .word(life.reason), .word(closing.factor), .word(closing.proof),
-            .id(closing.device?.id), now, .id(operation), .id(closing.challenge),
+            .id(closing.device?.id), .text(closing.receipt), .word(closing.uv), now, .id(operation),
+            .id(closing.challenge),
         ]
-        let change =
-            if life.state == .expired {
-                Step(expire, values: end + [now])
-            } else if let phone = closing.device {
-                Step(closeByPhone, values: end + [now, .id(phone.id), .blob(phone.key)])
-            } else {
-                Step(closeOpen, values: end + [now])
-            }
+        let consequence = Consequence(closing, operation)
+        var writes = consequence?.before ?? []
+        if life.state == .expired {
+            writes.append(Step(expire, values: end + [now]))
+        } else if let phone = closing.device {
+            let known: [SQLValue] = [now, .id(phone.id), .blob(phone.key)]
+            let approves = life.decision == .approve || life.reason == .wrongNumber
+            writes.append(
+                approves
+                    ? Step(approveByPhone, values: end + known + [.integer(Int64(phone.failures))])
+                    : Step(closeByPhone, values: end + known))
+        } else {
+            writes.append(Step(closeOpen, values: end + [now]))
+        }
         let mine: [SQLValue] = [.id(closing.challenge), .id(operation)]
-        var writes = [change]
         if let step = life.endOfStep {
             writes.append(Step(endStep, values: [.word(step), now, .id(closing.challenge)] + mine))
         }
         if let phone = closing.device {
             writes.append(Step(seePhone, values: [now, .id(phone.id)] + mine))
+            if life.decision == .approve, phone.failures > 0 {
+                writes.append(Step(forgetFailures, values: [.id(phone.id)] + mine))
+            }
         }
         writes.append(Step(dropErrands, values: [.id(closing.challenge)] + mine))
         let outcome = life.decision?.rawValue ?? life.reason?.rawValue
         writes.append(Step(auditEnd, values: [.id(operation), now, .text("\(closing.event)"), .text(outcome)] + mine))
-        return try await run(Query(change: Change("close", operation, writes)) { rows in rows.happened })
+        writes += consequence?.after ?? []
+        let change = Change("close", operation, writes, reads: consequence?.reads ?? [])
+        return try await run(
+            Query(change: change) { rows throws(StoreFailure) in
+                guard rows.happened else { return nil }
+                guard let consequence else { return Closed(became: nil, others: []) }
+                return try consequence.came(of: rows)
+            })
+    }
+
+    public func standing(of device: DeviceID) async throws(StoreFailure) -> Standing? {
+        try await run(
+            Query(script: Script("standing", reads: [Step(standingOfDevice, .id(device))])) {
+                rows throws(StoreFailure) in
+                guard let row = rows[0].first else { return nil }
+                return Standing(
+                    device: try row.word(0), user: try row.word(1), failures: Int(try row.integer(2)),
+                    failedAt: try row.optionalMoment(3))
+            })
+    }
+
+    public func noteRefused(_ refused: RefusedDecision, as operation: Operation) async throws(StoreFailure) {
+        let change = Change(
+            "refused", operation,
+            [
+                Step(
+                    auditRefused, .id(operation), .moment(refused.at), .id(refused.website), .id(refused.user),
+                    .id(refused.challenge), .id(refused.device), .word(refused.fault))
+            ])
+        try await run(Query(change: change) { _ in () })
     }
 
     public func countGuess(
@@ -106,7 +144,7 @@ private let steps = Statement("SELECT factor, state, at FROM step WHERE challeng
 
 private let end = """
     UPDATE challenge SET state = ?, decision = ?, reason = ?, factor = coalesce(?, factor), proof = ?, device_id = ?,
-    decided_at = ?, operation = ? WHERE id = ? AND decided_at IS NULL
+    receipt = ?, uv = ?, decided_at = ?, operation = ? WHERE id = ? AND decided_at IS NULL
     """
 private let expire = Statement(end + " AND expires_at <= ?")
 private let closeOpen = Statement(end + " AND expires_at > ?")
@@ -116,12 +154,22 @@ private let closeByPhone = Statement(
         WHERE d.id = ? AND d.thumbprint = ? AND d.state = 'active' AND d.user_id = challenge.user_id)
         """)
 
+/// Whoever says no need not be in good standing; whoever says yes is what was judged, down to its failures.
+private let approveByPhone = Statement(
+    end + """
+         AND expires_at > ? AND EXISTS (SELECT 1 FROM device d JOIN user u ON u.id = d.user_id
+        WHERE d.id = ? AND d.thumbprint = ? AND d.state = 'active' AND d.user_id = challenge.user_id
+        AND d.failures = ? AND u.state = 'active')
+        """)
+
 private let ended = " EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.operation = ?)"
 
 private let endStep = Statement(
     "UPDATE step SET state = ?, at = ? WHERE challenge_id = ? AND state IN ('queued', 'sent', 'seen') AND" + ended)
 
 private let seePhone = Statement("UPDATE device SET last_seen_at = ? WHERE id = ? AND" + ended)
+
+private let forgetFailures = Statement("UPDATE device SET failures = 0, failed_at = NULL WHERE id = ? AND" + ended)
 
 private let dropErrands = Statement("DELETE FROM outbox WHERE challenge_id = ? AND" + ended)
 
@@ -130,6 +178,14 @@ private let auditEnd = Statement(
          SELECT ?, ?, ?, c.website_id, c.user_id, c.id, c.device_id, ?, c.proof
         FROM challenge c WHERE c.id = ? AND c.operation = ?
         """ + Audit.once)
+
+private let standingOfDevice = Statement(
+    """
+    SELECT d.state, u.state, d.failures, d.failed_at FROM device d JOIN user u ON u.id = d.user_id WHERE d.id = ?
+    """)
+
+private let auditRefused = Statement(
+    Audit.columns + " SELECT ?, ?, 'decision.refused', ?, ?, ?, ?, ?, NULL /*M! FROM DUAL */ WHERE 1 = 1" + Audit.once)
 
 private let addGuess = Statement(
     """

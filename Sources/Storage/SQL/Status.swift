@@ -20,7 +20,8 @@ public struct StoreStatus: Sendable, Equatable {
         script: Script("status", reads: [Step(countWebsites), Step(countRelays), Step(countErrands)])
     ) { rows throws(StoreFailure) in
         var waiting: [Waiting] = []
-        for row in rows[2] {
+        // What only a later version delivers is not due at any time.
+        for row in rows[2] where try row.optionalMoment(2) != nil {
             waiting.append(
                 Waiting(kind: try row.text(0), count: try row.integer(1), oldestDue: try row.moment(2)))
         }

@@ -144,6 +144,7 @@ enum Sample {
                 challenge: id(device == nil ? 16 : 15), life: end, device: device, event: "challenge.answered", at: now)
             _ = try await store.close(closing, as: operation())
         }
+        try await runHarmful(on: store, operation)
         let over = ChallengeLife(state: .expired, decision: nil, reason: .expired, expiresAt: later)
         _ = try await store.close(
             Closing(challenge: id(17), life: over, event: "challenge.expired", at: later), as: operation())
@@ -176,6 +177,33 @@ enum Sample {
         let traits = Websites.Traits(displayName: "Bank", policy: "{}", callback: nil)
         _ = try await store.run(Websites.edit(id(2), from: traits, to: traits, at: now, as: operation()))
         try await store.bury(relay, at: now)
+    }
+
+    /// What makes a user one who is not asked, and lifts that.
+    private static func runHarmful(on store: Store, _ operation: () -> Domain.Operation) async throws {
+        let lives = [
+            ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later),
+            ChallengeLife(state: .failed, decision: nil, reason: .wrongNumber, expiresAt: later),
+            ChallengeLife(state: .answered, decision: .fraud, reason: .fraud, expiresAt: later),
+        ]
+        for (number, life) in zip(30..., lives) {
+            // A phone that had failed once; of the row that was read the guard wants to know.
+            let phone = PhoneCredential(
+                id: id(number), user: id(number), key: key(number), publicKey: [],
+                website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"),
+                failures: life.decision == .approve ? 1 : 0, failedAt: now)
+            let closing = Closing(
+                challenge: id(number), life: life, proof: .signed, device: phone, receipt: "receipt",
+                uv: UserVerification.none,
+                guesses: 1, event: "challenge.answered", at: now)
+            _ = try await store.close(closing, as: operation())
+        }
+        _ = try await store.standing(of: id(30))
+        let refused = RefusedDecision(
+            fault: .late, website: website, user: id(30), device: id(30), challenge: id(30), at: now)
+        try await store.noteRefused(refused, as: operation())
+        _ = try await store.run(Locks.lock(id(33), at: now, as: operation()))
+        _ = try await store.unlock(id(33), from: [.locked], by: .website, at: now, as: operation())
     }
 
     private static func activation(_ number: Int, of user: Int) -> NewActivation {

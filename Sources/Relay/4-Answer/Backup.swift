@@ -1,0 +1,35 @@
+import Domain
+import World
+
+extension Relay {
+    /// A code that the user typed. No factor of this relay sends codes, so every code is a wrong one and counts.
+    /// Where the website answers for its users, their token names the challenge.
+    public func backup(
+        _ challenge: ChallengeID?, of token: UserToken?, by website: Website, as operation: Operation
+    ) async throws(Refusal) -> Told {
+        guard let row = try await row(challenge, of: token, website) else { throw .notFound }
+        try agree(row, token)
+        let now = time.now()
+        let seen = row.life.seen(at: now)
+        guard !seen.state.isEnd else { throw .alreadyDecided(result: seen.result.rawValue) }
+        let limit = try policy(of: row).guesses
+        let counted = try await ask("backup") { () async throws(StoreFailure) in
+            try await store.countGuess(row.id, limit: limit, at: now, as: operation)
+        }
+        guard counted else { throw .limited(retryAfter: row.life.expiresAt - now) }
+        guard let told = told(row) else { throw .notFound }
+        return told
+    }
+
+    private func row(
+        _ challenge: ChallengeID?, of token: UserToken?, _ website: Website
+    ) async throws(Refusal) -> ChallengeRow? {
+        guard let challenge else {
+            guard website.policy.answers == .website, let token else { throw Self.challengeMissing }
+            return try await newest(token, of: website)
+        }
+        return try await ask("backup") { () async throws(StoreFailure) in
+            try await store.challenge(challenge, of: website.id)
+        }
+    }
+}

@@ -1,0 +1,188 @@
+import Bytes
+import Crypto
+import Domain
+import Log
+import World
+
+/// What a phone hands in.
+public struct PhoneAnswer: Sendable, Equatable {
+    /// At /success, rather than at /failure.
+    public var approves: Bool
+    /// A `twoefay-decision+jwt`.
+    public var signed: String?
+    /// Beside a plain answer; a signed one holds its own.
+    public var number: String?
+
+    public init(approves: Bool, signed: String? = nil, number: String? = nil) {
+        self.approves = approves
+        self.signed = signed
+        self.number = number
+    }
+}
+
+extension Relay {
+    /// A phone answers, in the form that was the website's policy when the challenge was asked.
+    public func answer(
+        _ challenge: ChallengeID, _ answer: PhoneAnswer, by phone: PhoneCredential
+    ) async throws(Refusal) -> ChallengeLife.Result {
+        let row = try await ask("answer") { () async throws(StoreFailure) in
+            try await store.challenge(challenge, of: phone.user)
+        }
+        guard let row else { throw await refused(.unknown, nil, by: phone, as: .notFound) }
+        let seen = row.life.seen(at: time.now())
+        guard !seen.state.isEnd else { throw await tooLate(seen, row.id, by: phone) }
+        let policy = try policy(of: row)
+        let said: Said
+        do throws(DecisionFault) {
+            said = try read(answer, about: row, policy, by: phone)
+        } catch {
+            throw await refused(error, row.id, by: phone, as: refusal(error, answer, policy))
+        }
+        return try await decide(row, said, policy, by: phone)
+    }
+
+    /// What an answer says once it is known to be the phone's.
+    private struct Said {
+        let decision: Decision
+        let number: String?
+        let proof: Proof
+        let receipt: String?
+        let uv: UserVerification?
+    }
+
+    private func read(
+        _ answer: PhoneAnswer, about row: ChallengeRow, _ policy: Policy, by phone: PhoneCredential
+    ) throws(DecisionFault) -> Said {
+        switch policy.answers {
+        case .signed:
+            guard let signed = answer.signed, answer.number == nil else { throw .policy }
+            guard let key = try? P256PublicKey(x963: phone.publicKey) else {
+                log.error("device.key", [.device: phone.id.text])
+                throw .signature
+            }
+            let decision = try SignedDecision(
+                signed,
+                about: SignedDecision.Subject(
+                    audience: SignedDecision.audience(origin: settings.origin, website: phone.website.name),
+                    device: phone.id, key: key, challenge: row.id, nonce: row.nonce, context: row.context,
+                    asksNumber: row.number != nil, approves: answer.approves))
+            return Said(
+                decision: decision.decision, number: decision.number, proof: .signed, receipt: signed,
+                uv: decision.uv)
+        case .certificate:
+            guard answer.signed == nil else { throw .policy }
+            if answer.approves, row.number != nil, answer.number == nil { throw .number }
+            return Said(
+                decision: answer.approves ? .approve : .deny, number: answer.number, proof: .certificate,
+                receipt: nil, uv: nil)
+        case .website: throw .policy
+        }
+    }
+
+    private func refusal(_ fault: DecisionFault, _ answer: PhoneAnswer, _ policy: Policy) -> Refusal {
+        switch (fault, policy.answers) {
+        case (.policy, .signed) where answer.signed == nil:
+            .invalid([FieldFault("answer", .missing, "must be given: this challenge's policy is answers: signed")])
+        case (.policy, .signed):
+            .invalid([FieldFault("number", .unknown, "stands inside the answer where answers are signed")])
+        case (.policy, let answers):
+            .forbidden("this challenge's policy is answers: \(answers.rawValue)")
+        case (.number, .certificate):
+            .invalid([FieldFault("number", .missing, "must be given: this challenge asks for a number")])
+        default: .invalid([FieldFault("answer", .mismatch, fault.message)])
+        }
+    }
+
+    private func decide(
+        _ row: ChallengeRow, _ said: Said, _ policy: Policy, by phone: PhoneCredential
+    ) async throws(Refusal) -> ChallengeLife.Result {
+        let now = time.now()
+        let approves = said.decision == .approve
+        // Whoever says no is always heard.
+        let uv = said.uv ?? .none
+        if approves, uv < policy.minUV {
+            throw await refused(
+                .verification, row.id, by: phone,
+                as: .forbidden(
+                    "the website asks that the phone makes sure of its owner by \(policy.minUV.rawValue), and signs so; "
+                        + "the answer says \(uv.rawValue). Nothing has changed: the phone may answer again"))
+        }
+        if approves, let wait = Failures.wait(after: phone.failures, lastAt: phone.failedAt, at: now) {
+            throw await refused(.limited, row.id, by: phone, as: .limited(retryAfter: wait))
+        }
+        let matches = !approves || isRight(said.number, for: row)
+        let life: ChallengeLife
+        do {
+            life = try row.life.after(.answer(said.decision, numberMatches: matches), at: now)
+        } catch {
+            throw await tooLate(row.life.seen(at: now), row.id, by: phone)
+        }
+        let closing = Closing(
+            challenge: row.id, life: life, factor: row.factor ?? .push, proof: said.proof, device: phone,
+            receipt: said.receipt, uv: said.uv, guesses: matches ? nil : policy.guesses,
+            event: "challenge.answered", at: now)
+        guard try await end(closing, as: operations.new()) else { throw try await whyNotEnded(row, by: phone) }
+        return life.result
+    }
+
+    private func isRight(_ number: String?, for row: ChallengeRow) -> Bool {
+        guard let right = row.number else { return true }
+        return Secret.matches(Array((number ?? "").utf8), Array(right.utf8))
+    }
+
+    /// Something changed between the reading and the writing.
+    private func whyNotEnded(_ row: ChallengeRow, by phone: PhoneCredential) async throws(Refusal) -> Refusal {
+        let ended = try await ask("answer") { () async throws(StoreFailure) in
+            try await store.challenge(row.id, of: row.user)
+        }
+        guard let ended else { return await refused(.unknown, nil, by: phone, as: .notFound) }
+        let now = time.now()
+        let seen = ended.life.seen(at: now)
+        if seen.state.isEnd { return await tooLate(seen, row.id, by: phone) }
+        let standing = try await ask("answer") { () async throws(StoreFailure) in
+            try await store.standing(of: phone.id)
+        }
+        guard let standing, standing.device == .active, standing.user == .active else {
+            return await refused(.revoked, row.id, by: phone, as: .unauthenticated)
+        }
+        // A wrong number of this phone came in between, or it was forgotten: the same answer once more is judged anew.
+        let wait = Failures.wait(after: standing.failures, lastAt: standing.failedAt, at: now)
+        return await refused(.limited, row.id, by: phone, as: .limited(retryAfter: wait ?? .zero))
+    }
+
+    private func tooLate(
+        _ seen: ChallengeLife, _ challenge: ChallengeID, by phone: PhoneCredential
+    ) async -> Refusal {
+        await refused(
+            seen.state == .expired ? .late : .decided, challenge, by: phone,
+            as: .alreadyDecided(result: seen.result.rawValue))
+    }
+
+    /// The original's form: the website answers for its own user, whose newest challenge is meant.
+    public func answer(
+        token: UserToken, _ decision: Decision, by website: Website, as operation: Operation
+    ) async throws(Refusal) -> ChallengeLife.Result {
+        // Nothing was asked: there is nothing to answer.
+        guard let row = try await newest(token, of: website) else { throw .notFound }
+        guard try policy(of: row).answers == .website else {
+            throw .forbidden("this challenge's policy does not take the website's word for an answer")
+        }
+        let now = time.now()
+        // The same request once more, after an answer that nobody saw.
+        if row.life.state.isEnd, row.operation == operation.id { return row.life.result }
+        let life: ChallengeLife
+        do {
+            life = try row.life.after(.answer(decision, numberMatches: true), at: now)
+        } catch {
+            throw .alreadyDecided(result: row.life.seen(at: now).result.rawValue)
+        }
+        let closing = Closing(
+            challenge: row.id, life: life, factor: row.factor ?? .push, proof: .website, event: "challenge.answered",
+            at: now)
+        if try await end(closing, as: operation) { return life.result }
+        let ended = try await ask("answer") { () async throws(StoreFailure) in
+            try await store.challenge(row.id, of: row.user)
+        }
+        throw .alreadyDecided(result: (ended ?? row).life.seen(at: now).result.rawValue)
+    }
+}

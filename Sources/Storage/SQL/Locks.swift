@@ -1,0 +1,95 @@
+import Domain
+import Relay
+import World
+
+extension Store {
+    public func unlock(
+        _ user: UserID, from states: [UserState], by doer: Doer, at now: Timestamp, as operation: Operation
+    ) async throws(StoreFailure) -> Bool {
+        try await run(Locks.unlock(user, from: states, by: doer, at: now, as: operation))
+    }
+}
+
+/// Who is not asked, and since when again.
+public enum Locks {
+    /// Makes a user in one of these states active, with no failures; false when it was in none of them.
+    public static func unlock(
+        _ user: UserID, from states: [UserState], by doer: Doer, at now: Timestamp, as operation: Operation
+    ) -> Query<Bool> {
+        // There are two places in the statement.
+        Query(
+            change: Change(
+                "unlock", operation,
+                [
+                    Step(hold, .id(user)),
+                    Step(
+                        auditUnlock, .id(operation), .moment(now), .word(doer), .id(user), .word(states.first),
+                        .word(states.last)),
+                    Step(activate, .id(operation), .id(user), .id(operation)),
+                    Step(forgetFailures, .id(user), .id(operation)),
+                ])
+        ) { rows in rows.happened }
+    }
+
+    /// By an operator: nobody asks this user until somebody unlocks it. False when it is not active.
+    public static func lock(_ user: UserID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
+        let mine: [SQLValue] = [.id(user), .id(operation)]
+        return Query(
+            change: Change(
+                "lock", operation,
+                [
+                    Step(lockByHand, .id(operation), .id(user)),
+                    Step(endOpen, values: [.word(Reason.locked), .moment(now), .id(operation), .id(user)] + mine),
+                    Step(dropErrands, .id(user), .id(operation)),
+                    Step(auditLock, values: [.id(operation), .moment(now), .word(Doer.operator)] + mine),
+                ] + News.steps(.userLocked, user: user, device: nil, as: operation, noted: operation.id))
+        ) { rows in rows.happened }
+    }
+
+    /// Locks the user's row first, as a login does: two changes of one user come one after the other, and never into each
+    /// other's way.
+    static let hold = Statement("UPDATE user SET state = state WHERE id = ?")
+
+    /// Of a user whom this very change locked or froze.
+    static let endOpen = Statement(
+        """
+        UPDATE challenge SET state = 'failed', reason = ?, decided_at = ?, operation = ?
+        WHERE user_id = ? AND decided_at IS NULL AND EXISTS
+        (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ? AND u.state <> 'active')
+        """)
+
+    static let dropErrands = Statement(
+        """
+        DELETE /*M! o */ FROM outbox
+        /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE */
+        /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
+        c.user_id = ? AND c.operation = ? /*S! ) */
+        """)
+}
+
+private let lockByHand = Statement("UPDATE user SET state = 'locked', operation = ? WHERE id = ? AND state = 'active'")
+
+private let auditLock = Statement(
+    Audit.columns + """
+         SELECT ?, ?, 'user.locked', u.website_id, u.id, NULL, NULL, ?, NULL
+        FROM user u WHERE u.id = ? AND u.operation = ?
+        """ + Audit.once)
+
+/// Before it is lifted: only then can be said whether there was anything to lift.
+private let auditUnlock = Statement(
+    Audit.columns + """
+         SELECT ?, ?, 'user.unlocked', u.website_id, u.id, NULL, NULL, ?, NULL
+        FROM user u WHERE u.id = ? AND u.state IN (?, ?)
+        """ + Audit.once)
+
+private let activate = Statement(
+    """
+    UPDATE user SET state = 'active', operation = ?
+    WHERE id = ? AND EXISTS (SELECT 1 FROM audit a WHERE a.operation = ?)
+    """)
+
+private let forgetFailures = Statement(
+    """
+    UPDATE device SET failures = 0, failed_at = NULL
+    WHERE user_id = ? AND failures > 0 AND EXISTS (SELECT 1 FROM audit a WHERE a.operation = ?)
+    """)

@@ -1,0 +1,221 @@
+import Domain
+import Log
+import Relay
+import Storage
+import TestSupport
+import Testing
+import World
+
+/// Wrong numbers slow a phone down and then lock its user; a report of fraud freezes it. Both until somebody lifts it.
+@Suite(.timeLimit(.minutes(5))) struct LockTests {
+    /// A new challenge, once the phone may approve again, and the wrong number for it.
+    private func fail(_ cast: Cast, by phone: RelayRig.BoundPhone, on relay: Relay? = nil) async throws {
+        cast.rig.time.advance(by: .seconds(500))
+        let asked = try await cast.ask()
+        let signed = try await cast.rig.signed(.approve, asked.challenge, number: "11", by: phone)
+        let answer = PhoneAnswer(approves: true, signed: signed)
+        let relay = relay ?? cast.rig.relay
+        let result = try await cast.rig.on { _ in
+            let known = try await relay.device(phone.credential.id, key: phone.credential.key)
+            return try await relay.answer(asked.challenge, answer, by: known)
+        }
+        #expect(result == .failure)
+        #expect(try await cast.told(asked).reason == .wrongNumber)
+    }
+
+    @Test(arguments: StoreKind.all) func onlyASignedWrongNumberCountsAndTheNextApprovalHasToWait(
+        kind: StoreKind
+    ) async throws {
+        let cast = try await Cast(kind)
+        let rig = cast.rig
+        try await fail(cast, by: cast.first)
+        #expect(try rig.count("SELECT failures FROM device WHERE id = x'\(cast.first.credential.id)'") == 1)
+        #expect(try rig.count("SELECT sum(failures) FROM device") == 1)
+
+        rig.time.advance(by: .milliseconds(4_999))
+        let asked = try await cast.ask()
+        await rig.settled()
+        let untouched = try await cast.state(asked)
+        await #expect(throws: Refusal.limited(retryAfter: .milliseconds(1))) {
+            try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first)
+        }
+        #expect(try cast.refusals(.limited, by: cast.first, about: asked.challenge) == 1)
+        #expect(try await cast.state(asked) == untouched)
+        // The counter is the phone's, not the user's.
+        #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: cast.second) == .success)
+        #expect(try rig.count("SELECT sum(failures) FROM device") == 1)
+
+        rig.time.advance(by: .milliseconds(1))
+        let next = try await cast.ask()
+        #expect(try await rig.decide(.approve, next.challenge, number: "47", by: cast.first) == .success)
+        #expect(try rig.count("SELECT sum(failures) FROM device") == 0)
+        #expect(try rig.count("SELECT count(*) FROM device WHERE failed_at IS NOT NULL") == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func noIsHeardDuringThePause(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        for (decision, reason) in [(Decision.deny, Reason.denied), (.fraud, .fraud)] {
+            try await fail(cast, by: cast.first)
+            let asked = try await cast.ask()
+            #expect(try await cast.rig.decide(decision, asked.challenge, by: cast.first) == .failure)
+            #expect(try await cast.told(asked).reason == reason)
+        }
+        // Saying no is no right number.
+        #expect(try cast.rig.count("SELECT sum(failures) FROM device") == 2)
+    }
+
+    @Test func thePauseGrows() async throws {
+        let cast = try await Cast(.memory)
+        for failures in 1...4 {
+            try await fail(cast, by: cast.first)
+            let asked = try await cast.ask()
+            await #expect(throws: Refusal.limited(retryAfter: .seconds(5 * failures))) {
+                try await cast.rig.decide(.approve, asked.challenge, number: "47", by: cast.first)
+            }
+        }
+    }
+
+    // MARK: Locks
+
+    /// Whichever relay of several the wrong numbers went to, and whether it was started again in between.
+    @Test(arguments: StoreKind.all) func enoughWrongNumbersLockTheUser(kind: StoreKind) async throws {
+        let cast = try await Cast(kind, policies: ["guesses": "4"])
+        let rig = cast.rig
+        try rig.execute("UPDATE website SET callback = 'https://shop.example.com/hook' WHERE name = 'shop'")
+        try rig.execute("UPDATE user SET email = 'ada@example.com' WHERE username = 'ada'")
+        let (other, restarted) = (try rig.another(), try rig.another())
+        for relay in [rig.relay, other, restarted] { try await fail(cast, by: cast.first, on: relay) }
+        // Another phone's failures are its own.
+        try await fail(cast, by: cast.second)
+        #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'locked'") == 0)
+        _ = rig.sink.drain()
+        try await fail(cast, by: cast.first, on: other)
+        #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'locked' AND username = 'ada'") == 1)
+        #expect(try rig.count("SELECT count(*) FROM user WHERE state <> 'active'") == 1)
+        let warned = rig.sink.drain().filter { $0.contains("level=warning event=user.locked") }
+        #expect(warned.count == 1)
+        #expect(
+            try rig.count(
+                """
+                SELECT count(*) FROM audit WHERE event = 'user.locked' AND proof = 'signed'
+                AND device_id = x'\(cast.first.credential.id)'
+                """) == 1)
+        for kind in ["callback", "mail"] {
+            let sql = "SELECT count(*) FROM outbox WHERE kind = '\(kind)' AND event = 'user.locked' AND due_at IS NULL"
+            #expect(try rig.count(sql) == 1)
+        }
+    }
+
+    @Test(arguments: StoreKind.all) func theWebsiteLiftsALock(kind: StoreKind) async throws {
+        let cast = try await Cast(kind, policies: ["guesses": "1", "further-factors": "proved"])
+        let rig = cast.rig
+        try await fail(cast, by: cast.first)
+        #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'locked'") == 1)
+        let unlock: @Sendable (Relay) async throws -> Void = { relay in
+            try await relay.unlock(username: "ada", by: cast.shop, as: relay.operations.new())
+        }
+        try await rig.on(unlock)
+        // Once more: there is nothing to do.
+        try await rig.on(unlock)
+        #expect(try rig.count("SELECT count(*) FROM user WHERE state <> 'active'") == 0)
+        #expect(try rig.count("SELECT sum(failures) FROM device") == 0)
+        let noted = "SELECT count(*) FROM audit WHERE event = 'user.unlocked' AND outcome = 'website'"
+        #expect(try rig.count(noted) == 1)
+        // At once, without a pause.
+        let asked = try await cast.ask()
+        #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first) == .success)
+        await #expect(throws: Refusal.notFound) {
+            try await rig.on { relay in
+                try await relay.unlock(username: "ada", by: cast.bank, as: relay.operations.new())
+            }
+        }
+    }
+
+    // MARK: Fraud
+
+    @Test(arguments: StoreKind.all) func fraudFreezesTheUser(kind: StoreKind) async throws {
+        let cast = try await Cast(kind, policies: ["further-factors": "proved"])
+        let rig = cast.rig
+        try rig.execute("UPDATE website SET callback = 'https://shop.example.com/hook' WHERE name = 'shop'")
+        let asked = try await cast.ask()
+        _ = rig.sink.drain()
+        #expect(try await rig.decide(.fraud, asked.challenge, by: cast.second) == .failure)
+        let told = try await cast.told(asked)
+        #expect(told.reason == .fraud && told.proof == .signed && told.receipt != nil)
+        #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'frozen' AND username = 'ada'") == 1)
+        #expect(rig.sink.drain().contains { $0.contains("level=warning event=user.frozen") })
+        #expect(
+            try rig.count("SELECT count(*) FROM audit WHERE event = 'user.frozen' AND proof = 'signed'") == 1)
+        #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind = 'callback' AND event = 'user.frozen'") == 1)
+        // Its website cannot wave that away; an operator can.
+        await #expect(throws: Refusal.self) {
+            try await rig.on { relay in
+                try await relay.unlock(username: "ada", by: cast.shop, as: relay.operations.new())
+            }
+        }
+        #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'frozen'") == 1)
+        try await cast.unlock()
+        #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'frozen'") == 0)
+        let noted = "SELECT count(*) FROM audit WHERE event = 'user.unlocked' AND outcome = 'operator'"
+        #expect(try rig.count(noted) == 1)
+    }
+
+    @Test(arguments: StoreKind.all) func whatWasStillOpenEndsWithIt(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let rig = cast.rig
+        let first = try await cast.ask()
+        await rig.settled()
+        // As if two had been asked at once by a version that allowed it.
+        try rig.execute(
+            """
+            INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, guesses, asked_at, expires_at,
+            operation) SELECT x'00000000000000000000000000000007', website_id, user_id, 'sent', policy, context, nonce, 0,
+            asked_at, expires_at, operation FROM challenge
+            """)
+        let seven = try #require(ChallengeID([UInt8](repeating: 0, count: 15) + [7]))
+        let ticket = rig.relay.waits.ticket(for: .challenge(seven))
+        #expect(try await rig.decide(.fraud, first.challenge, by: cast.first) == .failure)
+        // Whoever waited for the other one is woken.
+        await withCheckedContinuation { continuation in ticket.arm { continuation.resume() } }
+        let other = try await rig.on { relay in try await relay.tell(seven, to: cast.shop) }
+        #expect(other.result == .failure && other.reason == .frozen && other.proof == nil)
+        #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind IN ('push', 'expiry')") == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func aFrozenUsersPhoneCannotApprove(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let rig = cast.rig
+        let asked = try await cast.ask()
+        try rig.execute("UPDATE user SET state = 'frozen' WHERE username = 'ada'")
+        await #expect(throws: Refusal.unauthenticated) {
+            try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first)
+        }
+        #expect(try await cast.told(asked).result == .wait)
+        #expect(try cast.refusals(.revoked, by: cast.first, about: asked.challenge) == 1)
+        // But saying no is heard.
+        #expect(try await rig.decide(.deny, asked.challenge, by: cast.first) == .failure)
+    }
+
+    @Test(arguments: StoreKind.all) func anOperatorLocks(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let rig = cast.rig
+        let asked = try await cast.ask()
+        await rig.settled()
+        let user = cast.first.credential.user
+        let lock: @Sendable () async throws -> Bool = {
+            try await rig.on { relay in
+                try await rig.store.run(
+                    Locks.lock(user, at: Timestamp(seconds: 1_800_000_000), as: relay.operations.new()))
+            }
+        }
+        #expect(try await lock())
+        #expect(try await !lock())
+        #expect(try await cast.told(asked).reason == .locked)
+        #expect(
+            try rig.count("SELECT count(*) FROM audit WHERE event = 'user.locked' AND outcome = 'operator'") == 1)
+        await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
+            try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first)
+        }
+        try await cast.unlock()
+    }
+}
