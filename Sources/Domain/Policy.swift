@@ -25,7 +25,7 @@ public enum FurtherFactors: String, Sendable, CaseIterable {
 
 /// What a website decided for its logins. Frozen into each challenge when it is asked.
 public struct Policy: Equatable, Sendable {
-    public var answers: Answers = .certificate
+    public var answers: Answers = .signed
     /// Seconds a challenge lives.
     public var lifetime = 300
     /// Digits of the number that the person carries from one screen to the other; 0 asks for none.

@@ -90,6 +90,13 @@ import World
         #expect(policy == Policy())
     }
 
+    /// Whoever wants less than signatures has to say so.
+    @Test func phonesSignUnlessAWebsiteNamesAnotherForm() throws {
+        #expect(Policy().answers == .signed)
+        #expect(try Policy().changed(by: "{}").answers == .signed)
+        #expect(try Policy().changed(by: #"{"answers":"certificate"}"#).answers == .certificate)
+    }
+
     @Test func aWebsiteChangesOnlyWhatItNames() throws {
         var defaults = Policy()
         try defaults.set("lifetime", to: "120")

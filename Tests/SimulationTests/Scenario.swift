@@ -98,7 +98,8 @@ final class Scenario: PushSender, @unchecked Sendable {
     private func addWebsite(_ relays: SimulatedRelays) throws {
         guard let relay = relays.process?.relay else { return }
         let new = Websites.New(
-            id: relay.operations.draw(), name: "shop", displayName: "The Shop", policy: "{}", callback: nil,
+            id: relay.operations.draw(), name: "shop", displayName: "The Shop", policy: #"{"answers":"certificate"}"#,
+            callback: nil,
             keyThumbprint: websiteKey, createdAt: world.time.now())
         let query = Websites.add(new, as: relay.operations.new())
         let store = relays.store

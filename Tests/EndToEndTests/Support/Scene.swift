@@ -36,7 +36,13 @@ final class Scene: Sendable {
 
     var nobody: Party { Party(caller: relay.caller(), scene: self) }
 
-    func website(_ name: String, _ policies: [String] = []) async throws -> Party {
+    /// - Parameter answers: the policy of that name, where the others do not hold it; nil for what a website gets whose
+    ///   operator said nothing.
+    func website(
+        _ name: String, _ policies: [String] = [], answers: String? = "certificate"
+    ) async throws -> Party {
+        var policies = policies
+        if let answers, !policies.contains("--answers") { policies += ["--answers", answers] }
         try await relay.tool(["website", "add", name, "--out", relay.directory.path] + policies)
         keep(pem: try TextFile.read(relay.directory("\(name).key")))
         return Party(

@@ -26,7 +26,8 @@ struct Scene: Sendable {
             try change(&settings)
         }
         // Whoever insists is not to meet the limits.
-        let shop = try await relay.website(website, "--login-limit", "1000", "--push-limit", "100")
+        let shop = try await relay.website(
+            website, "--answers", "certificate", "--login-limit", "1000", "--push-limit", "100")
         let files = (try #require(shop.certificatePath), try #require(shop.keyPath))
         return Scene(
             relay: relay,
