@@ -53,19 +53,19 @@ public final class API: Handler {
             return .now(Health.response)
         }
         switch Self.table.match(request.method, request.path) {
-        case .nothing: return refuse(request, route: "none", .notFound)
+        case .nothing: return refuse(request, route: "none", Answer(.notFound))
         case .wrongMethod(let pattern, let allow):
             var problem = Problem(.methodNotAllowed, "This path takes \(allow)")
             problem.allow = allow
-            return refuse(request, route: pattern, problem)
+            return refuse(request, route: pattern, Answer(problem))
         case .route(let route, let places):
-            let claim = Claim(request.certificate)
+            let claim = Claim(request, for: route, in: self)
             let form: Form
             do {
                 try Self.checkSize(request)
                 form = try route.form(for: claim)
             } catch {
-                return refuse(request, route: route.path.text, error)
+                return refuse(request, route: route.path.text, inviting(Answer(error), to: claim, on: route))
             }
             let access = access(request, route: route.path.text)
             let inbound = Inbound(
@@ -88,10 +88,10 @@ public final class API: Handler {
         guard request.body.count <= bodyLimit else { throw .tooLarge }
     }
 
-    private func refuse(_ request: Request, route: String, _ problem: Problem) -> Reply {
+    private func refuse(_ request: Request, route: String, _ answer: Answer) -> Reply {
         let access = access(request, route: route)
-        access.ended(problem.code.status)
-        return .now(Answer(problem).response(to: access.id))
+        access.ended(answer.status)
+        return .now(answer.response(to: access.id))
     }
 
     private func access(_ request: Request, route: String) -> Access {

@@ -32,6 +32,11 @@ enum Description {
                 "securitySchemes": [
                     "website": ["type": "mutualTLS", "description": "The certificate of a website"],
                     "phone": ["type": "mutualTLS", "description": "The certificate of a phone"],
+                    "proof": [
+                        "type": "apiKey", "in": "header", "name": "DPoP",
+                        "description":
+                            "RFC 9449, ES256: made for this request by the phone's key, with the nonce of DPoP-Nonce",
+                    ],
                 ],
             ],
         ]
@@ -59,7 +64,7 @@ enum Description {
                 "content": ["application/problem+json": ["schema": ["$ref": "#/components/schemas/Problem"]]],
             ])
         operation.set("responses", .object(answers))
-        operation.set("security", .array(route.forms.map { .object($0.security) }))
+        operation.set("security", .array(route.forms.flatMap(\.security)))
         return operation
     }
 
@@ -117,11 +122,12 @@ extension Form {
         return .object(schema)
     }
 
-    fileprivate var security: JSONObject {
+    /// Any one of these.
+    fileprivate var security: [JSONValue] {
         switch action {
-        case .anyone: [:]
-        case .website: ["website": []]
-        case .phone: ["phone": []]
+        case .anyone: [[:]]
+        case .website: [["website": []]]
+        case .phone: [["phone": []], ["proof": []]]
         }
     }
 

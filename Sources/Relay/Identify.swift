@@ -8,6 +8,8 @@ public protocol IdentifyStore: Sendable {
     func website(named name: String, key: [UInt8]) async throws(StoreFailure) -> WebsiteRow?
     /// The phone of that id in its present state, if the key is its own.
     func device(_ id: DeviceID, key: [UInt8]) async throws(StoreFailure) -> DeviceRow?
+    /// The phone whose key that is.
+    func device(key: [UInt8]) async throws(StoreFailure) -> DeviceRow?
 }
 
 public struct WebsiteRow: Sendable, Equatable {
@@ -85,9 +87,7 @@ extension Relay {
             try await store.device(id, key: key)
         }
         guard let row, row.state == .active else { throw .unauthenticated }
-        return PhoneCredential(
-            id: id, user: row.user, key: key, publicKey: row.publicKey, website: row.website, failures: row.failures,
-            failedAt: row.failedAt)
+        return PhoneCredential(row, key: key)
     }
 }
 
@@ -114,5 +114,13 @@ public struct PhoneCredential: Sendable, Equatable {
         self.website = website
         self.failures = failures
         self.failedAt = failedAt
+    }
+}
+
+extension PhoneCredential {
+    init(_ row: DeviceRow, key: [UInt8]) {
+        self.init(
+            id: row.id, user: row.user, key: key, publicKey: row.publicKey, website: row.website,
+            failures: row.failures, failedAt: row.failedAt)
     }
 }

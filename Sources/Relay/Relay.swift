@@ -46,6 +46,8 @@ public final class Relay: Sendable {
     let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
     public let id: RelayID
     public let waits = Waits()
+    public let nonces: Nonces
+    let proofs = Proofs()
     let peers = Peers()
     let running = Running()
 
@@ -65,6 +67,7 @@ public final class Relay: Sendable {
         self.log = log
         self.placeOf = placeOf
         self.spawn = spawn
+        nonces = Nonces(masterKey: masterKey)
         operations = Operations(masterKey: masterKey, randomness: randomness)
         id = operations.draw()
     }

@@ -31,7 +31,7 @@ public final class RelayRig: Sendable {
         try await self.init(over: other.place, time: other.time)
     }
 
-    private init(over place: FreshStore, time: TestTime) async throws {
+    public init(over place: FreshStore, time: TestTime) async throws {
         self.time = time
         self.place = place
         let log = Log(minimum: .debug, time: time, sink: sink)
@@ -43,6 +43,15 @@ public final class RelayRig: Sendable {
             over: store, push: pushes,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,
             randomness: SystemRandomness(), log: log, isAlone: false
+        ) { [errands] work in errands.spawn(work) }
+    }
+
+    /// Another relay of this rig, over another way to the same store.
+    public func relay(over store: Store) throws -> Relay {
+        try Self.relay(
+            over: store, push: pushes,
+            phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,
+            randomness: SystemRandomness(), log: Log(minimum: .debug, time: time, sink: sink), isAlone: false
         ) { [errands] work in errands.spawn(work) }
     }
 

@@ -67,9 +67,29 @@ public final class TestPhone: Sendable {
         return try JWS.sign(header: top, payload: JSONWriter.write(.object(claims)), key: key)
     }
 
+    /// What stands in the `DPoP` field of a request without a certificate.
+    public func possession(
+        _ method: String, _ url: String, nonce: String?, at now: Timestamp, id: String = UniqueText.next(),
+        change: (inout JSONObject) -> Void = { _ in }, header: (inout JSONObject) -> Void = { _ in }
+    ) throws -> String {
+        var fields: JSONObject = ["typ": "dpop+jwt", "jwk": .object(key.publicKey.jwk)]
+        header(&fields)
+        var claims: JSONObject = [
+            "htm": .string(method), "htu": .string(url), "iat": .integer(now.seconds), "jti": .string(id),
+        ]
+        if let nonce { claims.set("nonce", .string(nonce)) }
+        change(&claims)
+        return try JWS.sign(header: fields, payload: JSONWriter.write(.object(claims)), key: key)
+    }
+
     /// What TLS would say of the certificate that the relay gave this phone.
     public func certificate(device: DeviceID) -> ClientCertificate {
         ClientCertificate(
             authority: .phones, uris: ["twoefay:device:\(device.text)"], keyThumbprint: key.publicKey.spkiThumbprint)
     }
+}
+
+/// A text that no other call of this process gets.
+public enum UniqueText {
+    public static func next() -> String { Hex.encode(SystemRandomness().bytes(16)) }
 }

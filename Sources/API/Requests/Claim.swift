@@ -1,20 +1,37 @@
 import Domain
 import HTTP
 import Relay
+import World
 
-/// Who a certificate says is calling. Whether that holds is looked up for every request.
+/// Who a certificate, or a proof in its place, says is calling. Whether that holds is looked up for every request.
 enum Claim: Sendable, Equatable {
     case nobody
     case website(name: String, key: [UInt8])
     case phone(DeviceID, key: [UInt8])
+    /// Without a certificate: whoever holds this key.
+    case key(Possession)
+    case unproved(DPoP.Fault)
     /// A certificate of ours without exactly one name, or with one of the other authority's kind.
     case unusable
 
-    init(_ certificate: ClientCertificate?) {
-        guard let certificate else {
+    /// A certificate counts, whatever else the request holds.
+    init(_ request: Request, for route: Route, in api: API) {
+        if let certificate = request.certificate {
+            self.init(certificate)
+        } else if route.isForPhones, request.fields[DPoP.field] != nil {
+            do throws(DPoP.Fault) {
+                self = .key(
+                    try DPoP.read(
+                        request, origin: api.settings.origin, nonces: api.relay.nonces, at: api.time.now()))
+            } catch {
+                self = .unproved(error)
+            }
+        } else {
             self = .nobody
-            return
         }
+    }
+
+    private init(_ certificate: ClientCertificate) {
         self = .unusable
         guard certificate.uris.count == 1, let uri = certificate.uris.first else { return }
         switch certificate.authority {
@@ -41,6 +58,11 @@ enum Caller: Sendable {
     case anyone
     case website(Website)
     case phone(PhoneCredential)
+
+    /// What is looked up again before a held request is answered: a proof has done its service once.
+    func claim(after claim: Claim) -> Claim {
+        if case .phone(let phone) = self { .phone(phone.id, key: phone.key) } else { claim }
+    }
 }
 
 extension API {
@@ -49,6 +71,7 @@ extension API {
         case (.anyone, _): return .anyone
         case (.website, .website(let name, let key)): return .website(try await relay.website(named: name, key: key))
         case (.phone, .phone(let id, let key)): return .phone(try await relay.device(id, key: key))
+        case (.phone, .key(let proof)): return .phone(try await relay.device(provedBy: proof))
         default: throw .unauthenticated
         }
     }

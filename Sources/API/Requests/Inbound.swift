@@ -97,7 +97,7 @@ struct Inbound: Sendable {
                     let answer: Answer
                     do throws(Refusal) {
                         // What was revoked meanwhile is told nothing.
-                        _ = try await api.caller(claim, for: form)
+                        _ = try await api.caller(caller.claim(after: claim), for: form)
                         answer = try await finish()
                     } catch {
                         answer = Answer(Problem(error))
@@ -126,7 +126,7 @@ struct Inbound: Sendable {
 
     private func end(_ answer: Answer) -> Response {
         access.ended(answer.status)
-        return answer.response(to: access.id)
+        return api.inviting(answer, to: claim, on: route).response(to: access.id)
     }
 
     /// Everything in the request that has a meaning, each part with its length.

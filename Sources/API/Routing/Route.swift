@@ -15,20 +15,28 @@ struct Route: Sendable {
         self.forms = forms
     }
 
+    var isForPhones: Bool {
+        forms.contains { if case .phone = $0.action { true } else { false } }
+    }
+
     /// The form that is meant by who calls, or why there is none.
     func form(for claim: Claim) throws(Problem) -> Form {
         let own = forms.first { form in
             switch (form.action, claim) {
-            case (.website, .website), (.phone, .phone): true
+            case (.website, .website), (.phone, .phone), (.phone, .key): true
             default: false
             }
         }
         if let form = own ?? forms.first(where: \.isForAnyone) { return form }
         switch claim {
+        case .nobody where isForPhones:
+            throw Problem(.unauthenticated, "This needs a client certificate or, of a phone, a DPoP proof")
         case .nobody: throw Problem(.unauthenticated, "This needs a client certificate")
+        case .unproved(.nonce): throw Problem(.unauthenticated, "The DPoP proof needs the nonce in DPoP-Nonce")
+        case .unproved(.invalid(let why)): throw Problem(.unauthenticated, "The DPoP proof does not hold: \(why)")
         case .unusable: throw .unauthenticated
         case .website: throw Problem(.forbidden, "This is for phones, not for websites")
-        case .phone: throw Problem(.forbidden, "This is for websites, not for phones")
+        case .phone, .key: throw Problem(.forbidden, "This is for websites, not for phones")
         }
     }
 }

@@ -12,9 +12,16 @@ extension Store: IdentifyStore {
     }
 
     public func device(_ id: DeviceID, key: [UInt8]) async throws(StoreFailure) -> DeviceRow? {
+        try await device(Step(deviceByKeyAndID, .blob(key), .id(id)))
+    }
+
+    public func device(key: [UInt8]) async throws(StoreFailure) -> DeviceRow? {
+        try await device(Step(deviceByKey, .blob(key)))
+    }
+
+    private func device(_ step: Step) async throws(StoreFailure) -> DeviceRow? {
         try await run(
-            Query(script: Script("device", reads: [Step(deviceByKey, .id(id), .blob(key))])) {
-                rows throws(StoreFailure) in
+            Query(script: Script("device", reads: [step])) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return DeviceRow(
                     id: try row.id(0), user: try row.id(1), state: try row.word(2), publicKey: try row.blob(3),
@@ -40,9 +47,10 @@ private let websiteByKey = Statement(
     WHERE w.name = ? AND k.thumbprint = ? AND w.state = 'active'
     """)
 
-private let deviceByKey = Statement(
-    """
+private let deviceColumns = """
     SELECT d.id, d.user_id, d.state, d.public_key, w.id, w.name, w.display_name, w.policy, d.failures, d.failed_at
     FROM device d JOIN user u ON u.id = d.user_id JOIN website w ON w.id = u.website_id
-    WHERE d.id = ? AND d.thumbprint = ? AND w.state = 'active'
-    """)
+    WHERE w.state = 'active' AND d.thumbprint = ?
+    """
+private let deviceByKey = Statement(deviceColumns)
+private let deviceByKeyAndID = Statement(deviceColumns + " AND d.id = ?")

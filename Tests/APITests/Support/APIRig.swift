@@ -14,10 +14,16 @@ final class APIRig: Sendable {
     let relay: RelayRig
     let api: API
 
-    init(dependencies: [Dependency] = [], deadline: Duration = .seconds(10)) async throws {
-        relay = try await RelayRig(.memory)
+    /// - Parameter statements: where everything is noted that the API has the store run.
+    init(
+        dependencies: [Dependency] = [], deadline: Duration = .seconds(10), noting statements: Statements? = nil
+    ) async throws {
+        let store = try await (statements == nil ? StoreKind.memory : .file).fresh()
+        let rig = try await RelayRig(over: store, time: TestTime())
+        relay = rig
         api = API(
-            settings: API.Settings(origin: RelayRig.origin, deadline: deadline), relay: relay.relay,
+            settings: API.Settings(origin: RelayRig.origin, deadline: deadline),
+            relay: try statements.map { try rig.relay(over: $0.store(at: store.url)) } ?? rig.relay,
             dependencies: dependencies, time: relay.time, randomness: SystemRandomness(),
             log: Log(minimum: .info, time: relay.time, sink: relay.sink))
     }

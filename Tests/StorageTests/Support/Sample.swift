@@ -113,6 +113,7 @@ enum Sample {
 
         _ = try await store.website(named: "shop", key: key(1))
         _ = try await store.device(id(10), key: key(10))
+        _ = try await store.device(key: key(10))
         let registration = Registration(
             username: "new", email: "n@example.com", phone: "+49", displayName: nil, language: nil)
         _ = try await store.register(

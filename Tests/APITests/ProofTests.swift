@@ -1,0 +1,185 @@
+import Bytes
+import Crypto
+import Domain
+import EventLoop
+import HTTP
+import JSON
+import Relay
+import TestSupport
+import Testing
+import World
+
+@testable import API
+
+/// Phones without a certificate: the `DPoP` field in its place.
+struct ProofTests {
+    @Test func aPhoneNeedsNoCertificate() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop", ["answers": "certificate", "number": "0"])
+        let website = try await rig.relay.website("bank", policies: ["answers": "certificate", "number": "0"])
+        let phone = try await rig.relay.enrolled("bob", at: website).phone
+        let bank = Site(rig: rig, certificate: .website("bank"))
+
+        // Whoever comes with nothing is told what a proof needs …
+        let asked = await rig.stranger.send("POST", "/pending")
+        #expect(asked.status == 401 && asked.asks == "use_dpop_nonce")
+        let first = try #require(asked.fields["dpop-nonce"])
+        let now = rig.relay.time.now()
+        let (challenge, _) = try await bank.login("bob")
+        let pending = await rig.present(
+            try phone.possession("POST", RelayRig.origin + "/pending", nonce: first, at: now))
+        #expect(pending.status == 200, "\(pending.text)")
+        #expect(pending["pending"]?.array?.first?.object?["challenge"]?.string == challenge)
+        // … and has the next nonce from every answer.
+        let second = try #require(pending.fields["dpop-nonce"])
+        let answer = await rig.present(
+            try phone.possession("POST", RelayRig.origin + "/success", nonce: second, at: now), path: "/success",
+            body: ["challenge": .string(challenge)])
+        #expect(answer["login"] == "success", "\(answer.text)")
+
+        // It is a phone, and a phone alone.
+        let elsewhere = await rig.present(
+            try phone.possession("POST", RelayRig.origin + "/login", nonce: second, at: now), path: "/login")
+        #expect(elsewhere.status == 401 && elsewhere.fields["dpop-nonce"] == nil)
+        // Certificates count before proofs.
+        let both = await shop.send("POST", "/pending", fields: [("dpop", try rig.proof(phone))])
+        #expect(both.status == 403 && both.fields["dpop-nonce"] == nil)
+    }
+
+    @Test func whatMeansTheSameIsTaken() async throws {
+        let rig = try await APIRig()
+        let phone = try await rig.bound("bob", at: "shop")
+        let changes: [(inout JSONObject) -> Void] = [
+            { $0["htu"] = "HTTPS://Login.Example.Com:8080/pending" },
+            { $0["iat"] = .integer(1_800_000_000 - 86_400) }, { $0["iat"] = .integer(1_800_000_000 + 86_400) },
+            { $0["ath"] = "of no meaning here" },
+            { $0["jti"] = .string(String(repeating: "j", count: 128)) },
+        ]
+        for (number, change) in changes.enumerated() {
+            #expect(await rig.present(try rig.proof(phone, change: change)).status == 200, "\(number)")
+        }
+    }
+
+    @Test func aProofIsUsedOnceAndDiesWithItsNonce() async throws {
+        let rig = try await APIRig()
+        let phone = try await rig.bound("bob", at: "shop")
+        let other = try await rig.bound("ann", at: "bank")
+        let used = try rig.proof(phone) { $0["jti"] = "once" }
+        let unused = try rig.proof(phone)
+        #expect(await rig.present(used).status == 200)
+        let again = await rig.present(used)
+        #expect(again.status == 401 && again.asks == "invalid_dpop_proof")
+        // The same under another nonce, too; but another phone's is another's.
+        rig.relay.time.advance(by: .seconds(150))
+        #expect(await rig.present(try rig.proof(phone) { $0["jti"] = "once" }).status == 401)
+        #expect(await rig.present(try rig.proof(other) { $0["jti"] = "once" }).status == 200)
+        // The nonce before the present one is good as well, and no older one.
+        rig.relay.time.advance(by: .seconds(150))
+        let late = await rig.present(unused)
+        #expect(late.status == 401 && late.asks == "use_dpop_nonce")
+        #expect(await rig.present(used).status == 401)
+    }
+
+    /// One phone cannot fill the memory of the relay, nor take another one's share.
+    @Test func proofsAreRationed() async throws {
+        let rig = try await APIRig()
+        let phone = try await rig.bound("bob", at: "shop")
+        let other = try await rig.bound("ann", at: "bank")
+        let relay = rig.api.relay
+        let now = rig.relay.time.now()
+        func possession(_ phone: TestPhone, _ id: Int) throws -> Possession {
+            Possession(
+                key: phone.key.publicKey.spkiThumbprint, id: "\(id)",
+                step: try #require(relay.nonces.step(of: relay.nonces.current(at: now), at: now)))
+        }
+        func use(_ proof: Possession) async -> Refusal? {
+            await rig.relay.loop.perform { () async -> Refusal? in
+                do throws(Refusal) {
+                    _ = try await relay.device(provedBy: proof)
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+        }
+        for id in 0..<4096 { #expect(await use(try possession(phone, id)) == nil) }
+        let full = await rig.present(try rig.proof(phone))
+        #expect(full.status == 429)
+        #expect(full.fields["retry-after"] == "150")
+        #expect(full.fields["dpop-nonce"] != nil)
+        #expect(await rig.present(try rig.proof(other)).status == 200)
+        rig.relay.time.advance(by: .seconds(300))
+        #expect(await rig.present(try rig.proof(phone)).status == 200)
+    }
+
+    /// What is unknown and what was revoked are the same, to the byte and to the statement.
+    @Test func unknownKeysAndKeysWithoutRightsAreOne() async throws {
+        let statements = Statements()
+        let rig = try await APIRig(noting: statements)
+        let revoked = try await rig.bound("bob", at: "shop")
+        let closed = try await rig.bound("ann", at: "bank")
+        try rig.relay.execute(
+            "UPDATE device SET state = 'revoked' WHERE user_id = (SELECT id FROM user WHERE username = 'bob')")
+        try rig.relay.execute("UPDATE website SET state = 'disabled' WHERE name = 'bank'")
+        var seen: [(response: Response, statements: [String])] = []
+        for phone in [try TestPhone(pushToken: "unknown"), revoked, closed] {
+            _ = statements.take()
+            seen.append((await rig.present(try rig.proof(phone)).withoutID, statements.take()))
+        }
+        #expect(seen[0].response.status == 401 && seen[0].response.asks == "invalid_dpop_proof")
+        #expect(seen[0].statements.count == 1)
+        for other in seen { #expect(other == seen[0]) }
+    }
+
+    /// With a proof as with a certificate: another's challenge, another website's and none are one.
+    @Test func whatIsNotYoursDoesNotExist() async throws {
+        let statements = Statements()
+        let rig = try await APIRig(noting: statements)
+        let shop = try await rig.site("shop", ["answers": "certificate"])
+        let bank = try await rig.site("bank", ["answers": "certificate"])
+        let (_, _) = try await bank.enrol("alice")
+        let (_, _) = try await shop.enrol("ann")
+        let website = try await rig.relay.on { relay in
+            try await relay.website(named: "shop", key: SHA256.hash(Array("shop".utf8)))
+        }
+        let phone = try await rig.relay.enrolled("bob", at: website).phone
+        let challenges = [
+            try await bank.login("alice").challenge, try await shop.login("ann").challenge,
+            String(repeating: "0", count: 32),
+        ]
+        for path in ["/success", "/failure"] {
+            var seen: [(response: Response, statements: [String])] = []
+            // The audit has the first one of a kind alone, whichever that is.
+            for challenge in [String(repeating: "f", count: 32)] + challenges {
+                let proof = try rig.proof(phone, path: path)
+                await rig.relay.settled()
+                _ = statements.take()
+                let response = await rig.present(proof, path: path, body: ["challenge": .string(challenge)])
+                seen.append((response.withoutID, statements.take()))
+            }
+            #expect(seen[1].response.status == 404 && seen[1].statements.count >= 2)
+            for other in seen.dropFirst() { #expect(other == seen[1], "\(path)") }
+        }
+    }
+
+    /// A held request has proved itself once: what is looked up again is the phone.
+    @Test func aHeldRequestNeedsNoSecondProof() async throws {
+        let rig = try await APIRig()
+        let phone = try await rig.bound("bob", at: "shop")
+        let shop = Site(rig: rig, certificate: .website("shop"))
+        func hold() async throws -> Hold {
+            let outcome = await rig.start(
+                rig.stranger.request(
+                    "POST", "/pending", fields: [("dpop", try rig.proof(phone)), ("prefer", "wait=30")]))
+            guard case .held(let hold) = outcome else { throw RigFailure("not held") }
+            return hold
+        }
+        let first = try await hold()
+        _ = try await shop.login("bob")
+        let woken = await rig.end(first)
+        #expect(woken.status == 200 && woken["pending"]?.array?.count == 1)
+        #expect(woken.fields["dpop-nonce"] == rig.nonce)
+        #expect(await shop.send("DELETE", "/user/bob").status == 204)
+        #expect(await rig.present(try rig.proof(phone)).status == 401)
+    }
+}
