@@ -79,8 +79,17 @@ public final class MariaDBServer: Sendable {
         }
     }
 
-    /// The process stands still; its connections stay open and nothing answers.
-    public func pause() { process.withLock { _ = Glibc.kill($0, SIGSTOP) } }
+    /// The process stands still, all its threads, when this returns; its connections stay open and nothing answers.
+    public func pause() {
+        process.withLock { process in
+            guard process > 0 else { return }
+            Glibc.kill(process, SIGSTOP)
+            var stopped = siginfo_t()
+            // Only told of, not taken: it is a child still, and may be paused again.
+            while waitid(P_PID, id_t(process), &stopped, WSTOPPED | WEXITED | WNOWAIT) < 0, errno == EINTR {}
+        }
+    }
+
     public func resume() { process.withLock { _ = Glibc.kill($0, SIGCONT) } }
 
     /// On the same files and the same port. Returns when it answers.
