@@ -102,7 +102,19 @@ public final class Child: Sendable {
         }
     }
 
-    public func signal(_ number: Int32) { kill(pid, number) }
+    /// Nothing when it has ended: its number may be another's by now.
+    public func signal(_ number: Int32) {
+        state.withLock { state in
+            if state.status == nil { kill(pid, number) }
+        }
+    }
+
+    /// Kills it, and it is dead when this returns.
+    func killAndWait() {
+        signal(SIGKILL)
+        var ended = siginfo_t()
+        while waitid(P_PID, id_t(pid), &ended, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+    }
 
     /// Waits for the end and for all that was written until then.
     public func ended() async -> Ended {
@@ -174,10 +186,14 @@ public final class Child: Sendable {
                 }
             }
         }
-        var status: Int32 = 0
-        while waitpid(pid, &status, 0) < 0 && errno == EINTR {}
-        let ended = status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
-        change { $0.status = ended }
+        var ended = siginfo_t()
+        while waitid(P_PID, id_t(pid), &ended, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+        // Under the lock: nobody signals a number that is free.
+        change { state in
+            var status: Int32 = 0
+            while waitpid(pid, &status, 0) < 0 && errno == EINTR {}
+            state.status = status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
+        }
     }
 
     private static func strings(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] {

@@ -63,7 +63,8 @@ public final class RunningRelay: Sendable {
 
     deinit {
         state.withLock { state in
-            state.child.signal(SIGKILL)
+            // What it still writes would be left behind in the directory.
+            state.child.killAndWait()
             state.guardian.dismiss()
         }
     }
