@@ -249,7 +249,7 @@ struct HostileTests {
             if windowIsShut { return peer.isEnded() }
             // Reading would let the rest through: the reset is seen without.
             probe.events = 0
-            return poll(&probe, 1, 20_000) == 1
+            return poll(&probe, 1, Int32(Patience.seconds * 1000)) == 1
         }
         #expect(ended)
     }

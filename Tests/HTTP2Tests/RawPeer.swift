@@ -2,6 +2,17 @@ import CLinux
 import EventLoop
 import Glibc
 
+/// A test that waits for what does not come must fail, not hang. It costs nothing where all goes well.
+enum Patience {
+    static let seconds = 120
+
+    static func set(on fd: Int32) {
+        var limit = timeval(tv_sec: seconds, tv_usec: 0)
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
+}
+
 /// Frames by hand over a plain socket that blocks: what no well-behaved library would send.
 final class RawPeer {
     struct Frame: Equatable {
@@ -32,10 +43,7 @@ final class RawPeer {
 
     init(fd: Int32) {
         self.fd = fd
-        // A test that waits for what does not come must fail, not hang.
-        var limit = timeval(tv_sec: 20, tv_usec: 0)
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        Patience.set(on: fd)
     }
 
     /// Connects; `receiveBuffer` makes a peer that takes little.
@@ -103,7 +111,7 @@ final class RawPeer {
             payload: Self.requestHead(post: post))
     }
 
-    /// The next frame; nil when the connection has ended, or nothing came for 20 s.
+    /// The next frame; nil when the connection has ended, or nothing came for long.
     func next() -> Frame? {
         while true {
             if pending.count >= 9 {

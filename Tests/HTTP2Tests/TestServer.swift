@@ -65,6 +65,17 @@ final class Shared<Value: Sendable>: Sendable {
     }
 }
 
+extension ClientOptions {
+    /// For a machine that has much else to do.
+    static var patient: ClientOptions {
+        var options = ClientOptions()
+        options.connectTimeout = .seconds(Patience.seconds)
+        options.userTimeout = .seconds(Patience.seconds)
+        options.pingTimeout = .seconds(Patience.seconds)
+        return options
+    }
+}
+
 /// Certificates made in the process.
 struct TestCertificates: Sendable {
     let now = SystemTime().now()
@@ -147,7 +158,7 @@ struct TestServer: Sendable {
 
     /// A client of ours that is connected, on the server's own loop.
     func client(
-        _ certificate: IssuedCertificate? = nil, tls: Bool = true, options: ClientOptions = ClientOptions()
+        _ certificate: IssuedCertificate? = nil, tls: Bool = true, options: ClientOptions = .patient
     ) async throws -> TestClient {
         let context = tls ? try certificates.clientContext(certificate) : nil
         let (loop, port) = (loop, port)
@@ -190,7 +201,7 @@ struct TestClient: Sendable {
 
     func send(
         _ method: String = "GET", _ path: String, fields: Fields = Fields(), body: [UInt8] = [],
-        deadline: Duration = .seconds(20)
+        deadline: Duration = .seconds(Patience.seconds)
     ) async -> Result<Response, RequestFailure> {
         let request = ClientRequest(method: method, path: path, authority: "localhost", fields: fields, body: body)
         return await loop.perform { await client.value.send(request, deadline: deadline) }

@@ -138,7 +138,7 @@ struct ToolTests {
             let options = credentials.enumerated().map { $0.offset % 2 == 0 ? "\($0.element)=" : $0.element }
             let joined = stride(from: 0, to: options.count, by: 2).map { options[$0] + options[$0 + 1] }
             let (_, output) = try await run(
-                ["nghttp", "--timeout=10"] + joined + ["https://localhost:\(server.port)/x"], in: directory)
+                ["nghttp", "--timeout=120"] + joined + ["https://localhost:\(server.port)/x"], in: directory)
             #expect(output == (kind.isTaken ? "\(Self.expected[kind] ?? "") 0" : ""))
         }
     }
@@ -147,7 +147,7 @@ struct ToolTests {
         try await withTools(.none, handler: Self.describe) { server, directory, _ in
             for options in [["--http1.1", "--cacert", "\(directory)/ca.pem", "https"], ["http"], ["--http2", "http"]] {
                 let (status, output) = try await run(
-                    ["curl", "--silent", "--max-time", "10"] + options.dropLast()
+                    ["curl", "--silent", "--max-time", "120"] + options.dropLast()
                         + ["\(options[options.count - 1])://localhost:\(server.port)/"], in: directory)
                 #expect(status != 0)
                 #expect(output == "")
