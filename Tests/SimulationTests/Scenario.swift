@@ -92,7 +92,7 @@ final class Scenario: PushSender, @unchecked Sendable {
         }
         _ = world.run(for: .seconds(60)) { answer.withLock { $0 != nil } }
         guard let rows = try answer.withLock({ $0 })?.get() else { throw RigFailure("the store did not answer") }
-        return try rows[0][0].integer(0)
+        return try rows.row(0).integer(0)
     }
 
     private func addWebsite(_ relays: SimulatedRelays) throws {

@@ -39,12 +39,12 @@ struct ConflictTests {
         } while try await deadlockCount(one) == before && rounds < 400
         #expect(try await deadlockCount(one) > before)
         for id in 1...2 {
-            #expect(try await one.run(TestScript.value(of: Int64(id)))[0][0].integer(0) == Int64(50 * rounds))
+            #expect(try await one.run(TestScript.value(of: Int64(id))).row(0).integer(0) == Int64(50 * rounds))
         }
     }
 
     private func deadlockCount(_ store: Store) async throws -> Int64 {
-        try await store.run(Script("test.status", reads: [Step(Self.deadlocks, .text("Innodb_deadlocks"))]))[0][0]
+        try await store.run(Script("test.status", reads: [Step(Self.deadlocks, .text("Innodb_deadlocks"))])).row(0)
             .integer(0)
     }
 
@@ -60,9 +60,9 @@ struct ConflictTests {
         _ = try holder.run([Step(Self.lock, 1)])
         async let blocked = store.run(TestScript.raise(1))
         async let free = store.run(TestScript.raise(2))
-        #expect(try await free[0][0].integer(0) == 1)
+        #expect(try await free.row(0).integer(0) == 1)
         holder.rollBack()
-        #expect(try await blocked[0][0].integer(0) == 1)
+        #expect(try await blocked.row(0).integer(0) == 1)
     }
 
     @Test func aLockThatIsNeverGivenUpIsUnavailable() async throws {
@@ -77,8 +77,8 @@ struct ConflictTests {
         _ = try holder.run([Step(Self.lock, 1)])
         await #expect(throws: Submission.late) { try await store.run(TestScript.raise(1)) }
         holder.rollBack()
-        #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == 0)
-        #expect(try await store.run(TestScript.raise(1))[1][0].integer(0) == 1)
+        #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 0)
+        #expect(try await store.run(TestScript.raise(1)).row(1).integer(0) == 1)
     }
 
     @Test func anotherProgramThatWritesTheFileIsWaitedFor() async throws {
@@ -91,8 +91,8 @@ struct ConflictTests {
         _ = try holder.run([Step(Self.lock, 1)])
         async let blocked = store.run(TestScript.raise(1))
         // Reading goes on meanwhile.
-        #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == 0)
+        #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 0)
         try holder.commit()
-        #expect(try await blocked[1][0].integer(0) == 1)
+        #expect(try await blocked.row(1).integer(0) == 1)
     }
 }

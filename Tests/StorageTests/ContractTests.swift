@@ -1,4 +1,5 @@
 import Relay
+import TestSupport
 import Testing
 import World
 
@@ -12,8 +13,8 @@ struct ContractTests {
             #expect(try await store.run(TestScript.counter(1)).isEmpty)
             let rows = try await store.run(TestScript.raise(1))
             #expect(rows.count == 2)
-            #expect(try rows[0][0].integer(0) == 1)
-            #expect(try rows[1][0].integer(0) == 1)
+            #expect(try rows.row(0).integer(0) == 1)
+            #expect(try rows.row(1).integer(0) == 1)
         }
     }
 
@@ -22,8 +23,8 @@ struct ContractTests {
         try await withStore(engine) { store in
             _ = try await store.run(TestScript.counter(1, 5))
             let rows = try await store.run(TestScript.raise(1, below: 5))
-            #expect(try rows[0][0].integer(0) == 0)
-            #expect(try rows[1][0].integer(0) == 5)
+            #expect(try rows.row(0).integer(0) == 0)
+            #expect(try rows.row(1).integer(0) == 5)
             #expect(try await store.run(TestScript.raise(9))[1].isEmpty)
         }
     }
@@ -34,12 +35,12 @@ struct ContractTests {
             _ = try await store.run(TestScript.counter(1))
             let admitted = try await withThrowingTaskGroup(of: Int64.self) { group in
                 for _ in 0..<200 {
-                    group.addTask { try await store.run(TestScript.raise(1, below: 30))[0][0].integer(0) }
+                    group.addTask { try await store.run(TestScript.raise(1, below: 30)).row(0).integer(0) }
                 }
                 return try await group.reduce(0, +)
             }
             #expect(admitted == 30)
-            #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == 30)
+            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 30)
         }
     }
 
@@ -58,9 +59,9 @@ struct ContractTests {
                 return await group.reduce(into: [Bool]()) { $0.append($1) }
             }
             #expect(outcomes.filter { !$0 }.count == 1)
-            #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == 49)
+            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 49)
             // Its first write went well, and is gone with the second.
-            #expect(try await store.run(TestScript.wasDone(failed))[0][0].integer(0) == 0)
+            #expect(try await store.run(TestScript.wasDone(failed)).row(0).integer(0) == 0)
             await #expect(throws: StoreFailure.self) { try await store.run(TestScript.duplicate(1)) }
         }
     }
@@ -87,7 +88,7 @@ struct ContractTests {
         try await withStore(engine) { store in
             await #expect(throws: StoreFailure.self) { try await store.run(Script("test", reads: [Step(Self.two, 1)])) }
             let rows = try await store.run(Script("test", reads: [Step(Self.two, 1, 2)]))
-            #expect(try rows[0][0].integer(1) == 2)
+            #expect(try rows.row(0).integer(1) == 2)
         }
     }
 
@@ -107,7 +108,7 @@ struct ContractTests {
     func aProgramWithoutALoopWaits(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try store.runBlocking(TestScript.counter(1))
-            #expect(try store.runBlocking(TestScript.raise(1))[1][0].integer(0) == 1)
+            #expect(try store.runBlocking(TestScript.raise(1)).row(1).integer(0) == 1)
         }
     }
 

@@ -29,12 +29,12 @@ struct FullDiskTests {
             }
             #expect(message.contains("full"))
             #expect(store.trouble == message)
-            #expect(try await store.run(TestScript.wasDone(operation))[0][0].integer(0) == 0)
-            #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == 0)
+            #expect(try await store.run(TestScript.wasDone(operation)).row(0).integer(0) == 0)
+            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 0)
             _ = try await store.run(Script("test.limit", writes: [Step(Self.room)]))
             _ = try await store.run(script)
             #expect(store.trouble == nil)
-            #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == 1)
+            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 1)
         }
     }
     /// What is told once is not told again with every transaction that happens to write nothing.
@@ -49,7 +49,7 @@ struct FullDiskTests {
         for _ in 0..<3 {
             await #expect(throws: StoreFailure.self) { try await store.run(large) }
             // There is no such counter.
-            #expect(try await store.run(TestScript.raise(7))[0][0].integer(0) == 0)
+            #expect(try await store.run(TestScript.raise(7)).row(0).integer(0) == 0)
         }
         #expect(database.sink.lines.count { $0.contains("event=store.") } == 1)
         _ = try await store.run(Script("test.limit", writes: [Step(Self.room)]))

@@ -31,7 +31,7 @@ struct LaneTests {
         while simulated.worker.turn() { turns += 1 }
         #expect(turns == 3)
         simulated.settle()
-        #expect(try simulated.run(TestScript.value(of: 1))[0][0].integer(0) == 10)
+        #expect(try simulated.run(TestScript.value(of: 1)).row(0).integer(0) == 10)
     }
 
     @Test func eachLoopGetsItsOwnAnswers() throws {
@@ -57,7 +57,7 @@ struct LaneTests {
         #expect(kept.failure == Submission.late)
         // It waited over its deadline: it does not run any more.
         simulated.settle()
-        #expect(try simulated.run(TestScript.value(of: 1))[0][0].integer(0) == 0)
+        #expect(try simulated.run(TestScript.value(of: 1)).row(0).integer(0) == 0)
     }
 
     @Test func aFullQueueRefuses() throws {

@@ -132,7 +132,7 @@ struct MigrationTests {
             other.close()
         }
         let isFree = Statement("SELECT IS_FREE_LOCK(CONCAT(DATABASE(), '.migration'))")
-        func free() -> Int64? { try? other.run([Step(isFree)])[0][0].integer(0) }
+        func free() -> Int64? { try? other.run([Step(isFree)]).row(0).integer(0) }
         var atCommit: Int64?
         let watched = WatchedCommit(migrating) { atCommit = free() }
         try TestSchema.all.migrate(watched, .mariadb, now: Timestamp(seconds: 1_800_000_000))

@@ -68,9 +68,9 @@ extension HarmedServerTests {
             server.resume()
             try await bench.recover()
             // Nothing of what was given up was done in the meantime but the writes that were on their way.
-            let value = try await bench.store.run(TestScript.value(of: 1))[0][0].integer(0)
+            let value = try await bench.store.run(TestScript.value(of: 1)).row(0).integer(0)
             let operations = try await bench.store.run(Script("test", reads: [Step(Self.operations)]))
-            #expect(value == (try operations[0][0].integer(0)))
+            #expect(value == (try operations.row(0).integer(0)))
         }
 
         private static let operations = Statement("SELECT COUNT(*) FROM audit")
@@ -86,7 +86,7 @@ extension HarmedServerTests {
             first.kill()
             defer { try? first.start() }
             _ = try await store.run(TestScript.counter(2, 20))
-            #expect(try await store.run(TestScript.value(of: 2))[0][0].integer(0) == 20)
+            #expect(try await store.run(TestScript.value(of: 2)).row(0).integer(0) == 20)
         }
 
         @Test func theNextHostIsTriedWhenOneHangs() async throws {
@@ -100,7 +100,7 @@ extension HarmedServerTests {
             first.pause()
             defer { first.resume() }
             _ = try await store.run(TestScript.counter(2, 20))
-            #expect(try await store.run(TestScript.value(of: 2))[0][0].integer(0) == 20)
+            #expect(try await store.run(TestScript.value(of: 2)).row(0).integer(0) == 20)
         }
 
         @Test func theNextHostIsTriedWhenOneWillNotWrite() async throws {
@@ -118,7 +118,7 @@ extension HarmedServerTests {
             defer { try? first.sql("SET GLOBAL read_only = OFF") }
             _ = try await store.run(TestScript.counter(2, 20))
             _ = try await store.run(TestScript.raise(2))
-            #expect(try await store.run(TestScript.raise(2))[1][0].integer(0) == 22)
+            #expect(try await store.run(TestScript.raise(2)).row(1).integer(0) == 22)
             let reader = try StorageURL(first.url(name)).session(.reading)
             #expect(try reader.run([Step(Self.ids)])[0].map { try $0.integer(0) } == [1])
         }
@@ -166,7 +166,7 @@ extension HarmedServerTests {
             let store = try TestDatabase(url: url, migrations: TestSchema.all).open()
             defer { store.close() }
             _ = try await store.run(TestScript.counter(1))
-            #expect(try await store.run(TestScript.raise(1))[1][0].integer(0) == 1)
+            #expect(try await store.run(TestScript.raise(1)).row(1).integer(0) == 1)
             withExtendedLifetime(directory) {}
         }
     }

@@ -25,10 +25,10 @@ extension HarmedServerTests {
             try await withProxy(try MariaDBServer.shared()) { store, proxy in
                 _ = try await store.run(TestScript.counter(1))
                 for _ in 0..<5 {
-                    let before = try await store.run(TestScript.value(of: 1))[0][0].integer(0)
+                    let before = try await store.run(TestScript.value(of: 1)).row(0).integer(0)
                     proxy.cutNextCommit(.after)
                     #expect(try await raise(store, count) == count)
-                    #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == before + Int64(count))
+                    #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == before + Int64(count))
                 }
             }
         }
@@ -38,10 +38,10 @@ extension HarmedServerTests {
             try await withProxy(try MariaDBServer.shared()) { store, proxy in
                 _ = try await store.run(TestScript.counter(1))
                 for _ in 0..<5 {
-                    let before = try await store.run(TestScript.value(of: 1))[0][0].integer(0)
+                    let before = try await store.run(TestScript.value(of: 1)).row(0).integer(0)
                     proxy.cutNextCommit(.before)
                     #expect(try await raise(store, count) == count)
-                    #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == before + Int64(count))
+                    #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == before + Int64(count))
                 }
             }
         }
@@ -56,8 +56,8 @@ extension HarmedServerTests {
                         for _ in 0..<100 where (try? store.runBlocking(Self.lockWaits))?[0].isEmpty != false {}
                     })
                 let rows = try await store.run(TestScript.raiseAgainAndAgain(1))
-                #expect(try rows[0][0].integer(0) == 1)
-                #expect(try rows[1][0].integer(0) == 1)
+                #expect(try rows.row(0).integer(0) == 1)
+                #expect(try rows.row(1).integer(0) == 1)
             }
         }
 
@@ -74,8 +74,8 @@ extension HarmedServerTests {
                 _ = try await store.run(TestScript.counter(1, 7))
                 proxy.cutNextCommit(.after)
                 let rows = try await store.run(TestScript.raise(1, below: 7))
-                #expect(try rows[0][0].integer(0) == 0)
-                #expect(try rows[1][0].integer(0) == 7)
+                #expect(try rows.row(0).integer(0) == 0)
+                #expect(try rows.row(1).integer(0) == 7)
             }
         }
 
@@ -90,7 +90,7 @@ extension HarmedServerTests {
                             do { try server.start() } catch { Issue.record(error) }
                         })
                     #expect(try await raise(store, 5) == 5)
-                    #expect(try await store.run(TestScript.value(of: 1))[0][0].integer(0) == Int64(5 * round))
+                    #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == Int64(5 * round))
                 }
             }
         }
@@ -120,8 +120,8 @@ extension HarmedServerTests {
                 }
                 return await group.reduce(0, +)
             }
-            let value = try await store.run(TestScript.value(of: 1))[0][0].integer(0)
-            let operations = try await store.run(Script("test", reads: [Step(Self.operations)]))[0][0].integer(0)
+            let value = try await store.run(TestScript.value(of: 1)).row(0).integer(0)
+            let operations = try await store.run(Script("test", reads: [Step(Self.operations)])).row(0).integer(0)
             #expect(value == operations)
             #expect(value >= Int64(acknowledged))
             #expect(acknowledged > 0)
@@ -132,7 +132,7 @@ extension HarmedServerTests {
         /// How many of `count` scripts at once were admitted.
         private func raise(_ store: Store, _ count: Int) async throws -> Int {
             try await withThrowingTaskGroup(of: Int.self) { group in
-                for _ in 0..<count { group.addTask { Int(try await store.run(TestScript.raise(1))[0][0].integer(0)) } }
+                for _ in 0..<count { group.addTask { Int(try await store.run(TestScript.raise(1)).row(0).integer(0)) } }
                 return try await group.reduce(0, +)
             }
         }

@@ -1,4 +1,5 @@
 import Relay
+import TestSupport
 import Testing
 import World
 
@@ -112,7 +113,7 @@ struct ValueTests {
         try await withStore(engine) { store in
             try await keep(store, 1, .text("x"), .null, .null, .null, .null, .null, 40)
             try await keep(store, 2, .text("y"), .null, .null, .null, .null, .null, 2)
-            let row = try await store.run(Script("test.literals", reads: [Step(Self.literals, .text("a"))]))[0][0]
+            let row = try await store.run(Script("test.literals", reads: [Step(Self.literals, .text("a"))])).row(0)
             #expect(try row.integer(0) == 42)
             #expect(try row.integer(1) == 2)
             #expect(try row.text(2) == "a-b")

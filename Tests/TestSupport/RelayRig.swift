@@ -269,7 +269,7 @@ public final class Pushes: PushSender {
 extension RelayRig {
     /// What an operator would ask the store.
     public func count(_ sql: String) throws -> Int64 {
-        try store.runBlocking(Script("test", reads: [Step(Statement(sql))]))[0][0].integer(0)
+        try store.runBlocking(Script("test", reads: [Step(Statement(sql))])).row(0).integer(0)
     }
 
     public func execute(_ sql: String) throws {

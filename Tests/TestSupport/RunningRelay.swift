@@ -149,7 +149,7 @@ public final class RunningRelay: Sendable {
     public func count(_ sql: String) throws -> Int64 {
         let store = try Store.open(storage, time: SystemTime(), log: Log(minimum: .error))
         defer { store.close() }
-        return try store.runBlocking(Script("test", reads: [Step(Statement(sql))]))[0][0].integer(0)
+        return try store.runBlocking(Script("test", reads: [Step(Statement(sql))])).row(0).integer(0)
     }
 
     /// Changes the settings of an installation whose process does not run.

@@ -20,7 +20,7 @@ struct Ledger: Sendable {
     }
 
     func number(_ sql: String) throws -> Int64 {
-        try store.runBlocking(Script("test", reads: [Step(Statement(sql))]))[0][0].integer(0)
+        try store.runBlocking(Script("test", reads: [Step(Statement(sql))])).row(0).integer(0)
     }
 
     func texts(_ sql: String) throws -> [String] {
