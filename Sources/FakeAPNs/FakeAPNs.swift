@@ -115,12 +115,12 @@ public final class FakeAPNs: Sendable {
     }
 
     /// Pushes that were accepted and not handed out yet, one a call, in order.
-    public func next(within duration: Duration = .seconds(10)) async throws(NothingCame) -> ReceivedPush {
+    public func next(within duration: Duration = .seconds(120)) async throws(NothingCame) -> ReceivedPush {
         try await desk.pushes.next(within: duration)
     }
 
     /// Requests of every kind, with what was made of them, one a call, in order.
-    public func nextRequest(within duration: Duration = .seconds(10)) async throws(NothingCame) -> RecordedRequest {
+    public func nextRequest(within duration: Duration = .seconds(120)) async throws(NothingCame) -> RecordedRequest {
         try await desk.requests.next(within: duration)
     }
 

@@ -105,7 +105,7 @@ struct RoutingTests {
         _ = await shop.send("GET", "/no/secret/here")
         let lines = rig.relay.sink.lines
         let requests = lines.filter { $0.contains("event=request ") }
-        #expect(requests.count == 5)
+        try #require(requests.count == 5)
         #expect(requests[0].contains("request=\(registered.fields["request-id"] ?? "?")"))
         #expect(requests[0].contains("method=POST route=/register status=201 milliseconds=0 website=shop"))
         #expect(requests[1].contains("request=\(user.fields["request-id"] ?? "?")"))

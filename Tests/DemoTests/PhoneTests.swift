@@ -9,7 +9,7 @@ import World
 
 @testable import Demo
 
-@Suite(.timeLimit(.minutes(1))) struct PhoneTests {
+@Suite(.timeLimit(.minutes(15))) struct PhoneTests {
     private func activation(_ relay: WebAddress, pin: [UInt8]) throws(CallFailure) -> ActivationURI {
         do {
             return try ActivationURI(

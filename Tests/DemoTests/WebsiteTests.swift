@@ -9,7 +9,7 @@ import World
 
 @testable import Demo
 
-@Suite(.timeLimit(.minutes(1))) struct WebsiteTests {
+@Suite(.timeLimit(.minutes(15))) struct WebsiteTests {
     private func website(_ relay: FakeRelay, _ loop: EventLoop, _ address: WebAddress) throws -> Website {
         let issued = try relay.websites.issueClient(uri: "twoefay:website:shop", days: 1, at: loop.time.now())
         return try Website(

@@ -6,11 +6,12 @@ import Testing
 import World
 
 /// Pushes end to end: from /login over TLS and HTTP/2 to a push service that looks at everything as Apple does.
-@Suite(.timeLimit(.minutes(1))) struct PushTests {
+@Suite(.timeLimit(.minutes(15))) struct PushTests {
     @Test func aLoginSendsOnePushThatTellsNoSecret() async throws {
         let apple = try await Apple.start()
         let scene = try await Scene.start(apple: apple)
         let (token, phone) = try await scene.enrol("anna.secret")
+        let before = SystemTime().now().seconds
         let login = try await scene.login(
             token,
             ["service": "the till", "ip": "198.51.100.7", "number": "47", "action": "pay", "user_agent": "Browser/9"])
@@ -24,7 +25,7 @@ import World
         #expect(push.category == "TWOEFAY_LOGIN")
         #expect(push.providerToken != nil)
         let expires = try #require(push.expiration)
-        #expect(abs(expires - (SystemTime().now().seconds + 300)) < 10)
+        #expect((before + 299...SystemTime().now().seconds + 301).contains(expires))
         // Without the challenge, whose digits may be any.
         var open = push.payload
         open["challenge"] = nil
@@ -75,7 +76,7 @@ import World
         #expect(ready.json["dependencies"]?.object?["push"]?.string == "missing", "\(ready)")
         #expect(ready.json["dependencies"]?.object?["store"]?.string == "ok", "\(ready)")
         try await apple.service.start()
-        let push = try await apple.service.next(within: .seconds(60))
+        let push = try await apple.service.next()
         #expect(push.challenge == login.challenge)
         #expect(try #require(push.expiration) > SystemTime().now().seconds)
         try await scene.relay.logged("event=push.settled challenge=\(login.challenge)")
@@ -93,7 +94,7 @@ import World
         let login = try await scene.login(token)
         let first = try #require(try await apple.service.nextRequest().push)
         try await apple.service.goAway()
-        let push = try await apple.service.next(within: .seconds(30))
+        let push = try await apple.service.next()
         #expect(push.id == first.id && push.challenge == login.challenge)
         try await scene.finish(login, by: phone)
     }

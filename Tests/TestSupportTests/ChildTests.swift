@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct Children {
+@Suite(.timeLimit(.minutes(15))) struct Children {
     @Test func sayWhatTheyWroteAndHowTheyEnded() async throws {
         let ended = try await Child.run("sh", ["-c", "echo out; echo err >&2; exit 7"])
         #expect(ended.status == 7)

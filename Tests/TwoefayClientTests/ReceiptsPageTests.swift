@@ -5,7 +5,7 @@ import Testing
 import TwoefayClient
 
 /// The code of docs/receipts.md sees through the same lies as TwoefayClient.
-@Suite(.timeLimit(.minutes(2))) struct ReceiptsPage {
+@Suite(.timeLimit(.minutes(15))) struct ReceiptsPage {
     @Test func python() async throws {
         try await PageCode.python().agrees(with: try Self.receipts() + Self.bindings())
     }

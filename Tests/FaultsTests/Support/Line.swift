@@ -21,13 +21,22 @@ struct Line: Sendable {
     private let client: LoopBound<HTTP2Client>
     private let authority: String
 
+    /// For a machine that has much else to do.
+    private static let patient = {
+        var options = ClientOptions()
+        options.connectTimeout = .seconds(120)
+        return options
+    }()
+
     /// Connected, with the server's SETTINGS in hand.
     static func open(_ tls: TLSClientContext, port: UInt16) async throws(ConnectionFailure) -> Line {
         let loop = Clients.loop
+        let options = Self.patient
         let client = await loop.perform {
             LoopBound(
-                HTTP2Client(loop: loop, host: "127.0.0.1", port: port, tls: tls, log: Log(sink: MemorySink())), on: loop
-            )
+                HTTP2Client(
+                    loop: loop, host: "127.0.0.1", port: port, tls: tls, options: options, log: Log(sink: MemorySink())),
+                on: loop)
         }
         let failure = await loop.perform { () async -> ConnectionFailure? in
             do throws(ConnectionFailure) {
@@ -43,7 +52,7 @@ struct Line: Sendable {
 
     func send(
         _ method: String, _ path: String, _ body: JSONObject? = nil, fields: [String: String] = [:],
-        deadline: Duration = .seconds(60)
+        deadline: Duration = .seconds(120)
     ) async -> Result<Reply, RequestFailure> {
         var all = Fields()
         if body != nil { all.add("content-type", "application/json") }

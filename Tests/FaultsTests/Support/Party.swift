@@ -45,7 +45,7 @@ final class Party: Sendable {
     func insist(
         _ method: String, _ path: String, _ body: JSONObject? = nil, key: String? = nil, gate: Gate
     ) async throws -> Reply {
-        for _ in 0..<400 {
+        for _ in 0..<4000 {
             await gate.pass()
             guard let reply = try? await send(method, path, body, key: key) else {
                 // The connection fell with the relay; were it to fail by itself, this would be a busy loop otherwise.
