@@ -98,22 +98,28 @@ import World
         let rounds = 1000
         for round in 0..<rounds {
             let asked = try await cast.ask()
+            let shown = try await rig.shown(asked.challenge, to: cast.first.credential)
             // Each goes first in a third of the rounds.
             let order = (0..<3).map { phones[($0 + round) % 3] }
             typealias Outcome = (decision: Decision, result: Result<ChallengeLife.Result, Refusal>)
-            let outcomes = await withTaskGroup(of: Outcome.self) { group in
-                for (decision, phone) in order {
+            let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
+                for (decision, bound) in order {
+                    let signed = try bound.phone.decision(
+                        decision.rawValue, about: shown, device: bound.credential.id.text, origin: RelayRig.origin,
+                        number: decision == .approve ? "47" : nil, at: rig.time.now())
+                    let answer = PhoneAnswer(approves: decision == .approve, signed: signed)
                     group.addTask {
                         do {
-                            let result = try await rig.decide(
-                                decision, asked.challenge, number: decision == .approve ? "47" : nil, by: phone)
+                            let result = try await rig.on { relay in
+                                try await relay.answer(asked.challenge, answer, by: bound.credential)
+                            }
                             return (decision, .success(result))
                         } catch {
                             return (decision, .failure(error as? Refusal ?? .broken))
                         }
                     }
                 }
-                return await group.reduce(into: [Outcome]()) { $0.append($1) }
+                return try await group.reduce(into: [Outcome]()) { $0.append($1) }
             }
             let told = try await cast.told(asked)
             let winners = outcomes.filter { (try? $0.result.get()) != nil }
@@ -130,9 +136,8 @@ import World
                 }
                 #expect(result == told.result.rawValue)
             }
-            let isFrozen = try rig.count("SELECT count(*) FROM user WHERE state = 'frozen'") == 1
-            #expect(isFrozen == (winner == .fraud))
-            if isFrozen { try await cast.unlock() }
+            // It was frozen if this finds something to lift, and else the next one could not be asked.
+            if winner == .fraud { try await cast.unlock() }
             wins[winner, default: 0] += 1
         }
         for decision in Decision.allCases {
