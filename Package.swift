@@ -51,6 +51,7 @@ let package = Package(
         module("QR", ["CQREncode"]),
         module("Crypto", ["Bytes", "COpenSSL", "JSON", "World"]),
         module("HTTP"),
+        module("Metrics"),
 
         // How bytes come and go.
         module("EventLoop", ["CLinux", "World"]),
@@ -62,7 +63,7 @@ let package = Package(
 
         // The product.
         module("Domain", ["Bytes", "Crypto", "JSON", "World"]),
-        module("Relay", ["Bytes", "Crypto", "Domain", "JSON", "Log", "World"]),
+        module("Relay", ["Bytes", "Crypto", "Domain", "JSON", "Log", "Metrics", "World"]),
         module("API", ["Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "World"]),
 
         // What stands behind the product's ports.
@@ -104,7 +105,7 @@ let package = Package(
             "TestSupport",
             [
                 "API", "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2",
-                "JSON", "Log", "Relay", "Storage", "TLS", "World",
+                "JSON", "Log", "Metrics", "Relay", "Storage", "TLS", "World",
             ], path: "Tests/TestSupport"),
         tests(
             "API",
@@ -146,9 +147,14 @@ let package = Package(
         tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),
+        tests("Metrics", ["Metrics", "TestSupport"]),
         tests("Program", ["Bytes", "Daemon", "JSON", "TestSupport", "twoefay", "twoefayd"]),
         tests("QR", ["QR"]),
-        tests("Relay", ["Bytes", "Crypto", "Domain", "JSON", "Log", "Relay", "Storage", "TestSupport", "World"]),
+        tests(
+            "Relay",
+            [
+                "Bytes", "Crypto", "Domain", "JSON", "Log", "Metrics", "Relay", "Storage", "TestSupport", "World",
+            ]),
         tests(
             "Simulation",
             ["Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Relay", "Storage", "TestSupport", "World"]),

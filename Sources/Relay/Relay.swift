@@ -40,6 +40,7 @@ public final class Relay: Sendable {
     let time: any TimeSource
     let randomness: any Randomness
     let log: Log
+    let metrics: RelayMetrics
     /// Where an address is, as people say it; nil where nobody knows.
     let placeOf: @Sendable (String) -> String?
     /// Starts work that nobody waits for, on the loop that asked.
@@ -54,7 +55,7 @@ public final class Relay: Sendable {
     public init(
         settings: Settings, store: any RelayStore, push: (any PushSender)?, phones: CertificateAuthority,
         masterKey: Secret, sealer: Sealer, time: any TimeSource, randomness: any Randomness, log: Log,
-        placeOf: @escaping @Sendable (String) -> String? = { _ in nil },
+        metrics: RelayMetrics = RelayMetrics(), placeOf: @escaping @Sendable (String) -> String? = { _ in nil },
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) {
         self.settings = settings
@@ -65,6 +66,7 @@ public final class Relay: Sendable {
         self.time = time
         self.randomness = randomness
         self.log = log
+        self.metrics = metrics
         self.placeOf = placeOf
         self.spawn = spawn
         nonces = Nonces(masterKey: masterKey)
@@ -81,9 +83,11 @@ public final class Relay: Sendable {
         } catch {
             switch error {
             case .unavailable(let why):
+                metrics.storeFailed(.unavailable)
                 log.warning("store.unavailable", [.route: what, .reason: why])
                 throw .unavailable
             case .internal(let why):
+                metrics.storeFailed(.broken)
                 log.error("store.broken", [.route: what, .reason: why])
                 throw .broken
             }

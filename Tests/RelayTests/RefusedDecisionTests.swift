@@ -3,6 +3,7 @@ import Crypto
 import Domain
 import JSON
 import Log
+import Metrics
 import Relay
 import TestSupport
 import Testing
@@ -30,6 +31,7 @@ import World
         await rig.settled()
         let untouched = try await cast.state(asked)
         _ = rig.sink.drain()
+        var counts: [DecisionFault: Int] = [:]
 
         for wrong in try await wrongs(cast, asked, superseded: before) {
             for _ in 0..<2 {
@@ -52,8 +54,14 @@ import World
             let lines = rig.sink.drain().filter { $0.contains("event=decision.refused") }
             #expect(lines.count == 2, "\(wrong.name)")
             #expect(lines.allSatisfy { $0.contains("reason=\(wrong.fault.rawValue) ") }, "\(wrong.name): \(lines)")
+            counts[wrong.fault, default: 0] += 2
+            for fault in DecisionFault.allCases {
+                let series = "twoefay_decisions_refused_total{reason=\"\(fault.rawValue)\"}"
+                #expect(rig.registry.number(series) == Double(counts[fault] ?? 0), "\(wrong.name): \(fault)")
+            }
             #expect(try await cast.state(asked) == untouched, "\(wrong.name)")
         }
+        #expect(counts.count > 10)
         #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first) == .success)
     }
 

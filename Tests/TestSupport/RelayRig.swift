@@ -3,6 +3,7 @@ import Crypto
 import Domain
 import EventLoop
 import Log
+import Metrics
 import Relay
 import Storage
 import Synchronization
@@ -17,6 +18,7 @@ public final class RelayRig: Sendable {
     public let relay: Relay
     public let pushes = Pushes()
     public let sink = MemorySink()
+    public let registry = Registry()
     private let loops: LoopGroup
     private let errands = Errands()
     private let place: FreshStore
@@ -42,7 +44,7 @@ public final class RelayRig: Sendable {
         relay = try Self.relay(
             over: store, push: pushes,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,
-            randomness: SystemRandomness(), log: log, isAlone: false
+            randomness: SystemRandomness(), log: log, isAlone: false, metrics: RelayMetrics(registry)
         ) { [errands] work in errands.spawn(work) }
     }
 
@@ -66,7 +68,8 @@ public final class RelayRig: Sendable {
     public static func relay(
         over store: Store, push: (any PushSender)?, phones: CertificateAuthority, time: any TimeSource,
         randomness: any Randomness, log: Log,
-        isAlone: Bool, spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
+        isAlone: Bool, metrics: RelayMetrics = RelayMetrics(),
+        spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) throws -> Relay {
         let master = Secret(Array(repeating: 7, count: 32))
         return Relay(
@@ -76,7 +79,7 @@ public final class RelayRig: Sendable {
             phones: try CertificateAuthority.create(
                 commonName: "phones", days: 10, at: time.now()),
             masterKey: master, sealer: try Sealer(keys: [Sealer.Key(id: "1", key: master)]), time: time,
-            randomness: randomness, log: log, spawn: spawn)
+            randomness: randomness, log: log, metrics: metrics, spawn: spawn)
     }
 
     /// Runs on the relay's loop, as every request does.
@@ -274,5 +277,13 @@ extension RelayRig {
 
     public func execute(_ sql: String) throws {
         _ = try store.runBlocking(Script("test", writes: [Step(Statement(sql))]))
+    }
+}
+
+extension Registry {
+    /// What stands there now for a series, named as it is shown: `twoefay_pushes_total{outcome="accepted"}`.
+    public func number(_ series: String) -> Double? {
+        String(decoding: exposition(), as: UTF8.self).split(separator: "\n").lazy
+            .filter { $0.hasPrefix("\(series) ") }.compactMap { Double($0.dropFirst(series.count + 1)) }.first
     }
 }

@@ -5,7 +5,7 @@ Package.swift says what each target depends on; this says what it may depend on.
 
 LAYERS = [
     ["CLinux", "CNghttp2", "COpenSSL", "CSQLite", "CMariaDB", "CYAML", "CQREncode"],
-    ["Bytes", "World", "JSON", "YAML", "QR", "HTTP"],
+    ["Bytes", "World", "JSON", "YAML", "QR", "HTTP", "Metrics"],
     ["Log", "Crypto", "EventLoop"],
     ["TLS", "Domain", "TwoefayClient"],
     ["HTTP2", "Relay"],

@@ -92,6 +92,7 @@ extension Relay {
         // A challenge that an earlier run of this operation stored ends when that run said, not now and a lifetime: its
         // pushes are in the outbox, or were sent long ago.
         if stored.life.expiresAt == challenge.life.expiresAt {
+            count(stored, wasToPush: !plan.pushes.isEmpty)
             for push in plan.pushes where stored.pushes.contains(push.id) { spawn { await self.deliver(push) } }
         }
         return Asked(
@@ -100,8 +101,19 @@ extension Relay {
     }
 
     private func limited(by blocker: Timestamp, _ subject: Askable, _ website: Website) -> Refusal {
+        metrics.reached(.login)
         log.notice("login.limited", [.website: website.name, .user: subject.user.text])
         return .limited(retryAfter: blocker + Policy.limitWindow - time.now())
+    }
+
+    private func count(_ stored: StoredChallenge, wasToPush: Bool) {
+        metrics.asked(stored.factor)
+        if stored.life.state.isEnd {
+            metrics.ended(stored.life.reason, nil)
+        } else if wasToPush, stored.pushes.isEmpty {
+            metrics.reached(.push)
+        }
+        for _ in stored.superseded { metrics.ended(.superseded, nil) }
     }
 
     private struct Plan {

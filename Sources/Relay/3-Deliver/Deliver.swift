@@ -82,7 +82,11 @@ extension Relay {
 
     func deliver(_ message: Push, attempts: Int = 0) async {
         guard let push else { return }
-        let outcome = time.now() < message.expiresAt ? await push.send(message) : .badRequest("expired unsent")
+        var outcome = PushOutcome.badRequest("expired unsent")
+        if time.now() < message.expiresAt {
+            outcome = await push.send(message)
+            metrics.pushed(outcome)
+        }
         let now = time.now()
         switch outcome {
         case .accepted:

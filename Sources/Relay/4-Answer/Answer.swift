@@ -169,6 +169,7 @@ extension Relay {
             try await store.close(closing, as: operation)
         }
         guard let closed else { return false }
+        count(closed, closing)
         log.info(
             closing.event,
             [
@@ -178,6 +179,13 @@ extension Relay {
         if let state = closed.became { warn(state, closing) }
         for challenge in [closing.challenge] + closed.others { waits.fire(.challenge(challenge)) }
         return true
+    }
+
+    private func count(_ closed: Closed, _ closing: Closing) {
+        metrics.ended(closing.life.reason, closing.proof)
+        guard let state = closed.became else { return }
+        metrics.barred(state)
+        for _ in closed.others { metrics.ended(state == .frozen ? .frozen : .locked, nil) }
     }
 
     /// Nobody of this user is asked any more: an operator wants to see that.

@@ -16,7 +16,10 @@ extension Relay {
         let counted = try await ask("backup") { () async throws(StoreFailure) in
             try await store.countGuess(row.id, limit: limit, at: now, as: operation)
         }
-        guard counted else { throw .limited(retryAfter: row.life.expiresAt - now) }
+        guard counted else {
+            metrics.reached(.guess)
+            throw .limited(retryAfter: row.life.expiresAt - now)
+        }
         guard let told = told(row) else { throw .notFound }
         return told
     }

@@ -18,11 +18,12 @@ extension Relay {
     ///
     /// However often a phone sends the same, the audit has one row: for each fault, challenge and phone, and for
     /// challenges that are none one for each phone and day. So a flood can neither fill the disk nor hide what happened;
-    /// how much of it there was is in the log.
+    /// how much of it there was is in the log and in the metrics.
     func refused(
         _ fault: DecisionFault, _ challenge: ChallengeID?, by phone: PhoneCredential, as refusal: Refusal
     ) async -> Refusal {
         let now = time.now()
+        metrics.refused(fault)
         log.info(
             "decision.refused",
             [

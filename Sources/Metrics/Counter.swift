@@ -1,0 +1,42 @@
+import Synchronization
+
+/// A number that only grows. Adding to it is one atomic instruction, from any thread.
+public final class Counter: Sendable {
+    private let total = Atomic<UInt64>(0)
+
+    public init() {}
+
+    public func add(_ amount: UInt64 = 1) { total.wrappingAdd(amount, ordering: .relaxed) }
+
+    public var value: UInt64 { total.load(ordering: .relaxed) }
+}
+
+/// A number that goes up and down.
+public final class Gauge: Sendable {
+    private let level = Atomic<Int64>(0)
+
+    public init() {}
+
+    public func add(_ amount: Int64 = 1) { level.wrappingAdd(amount, ordering: .relaxed) }
+    public func subtract(_ amount: Int64 = 1) { level.wrappingSubtract(amount, ordering: .relaxed) }
+
+    public var value: Int64 { level.load(ordering: .relaxed) }
+}
+
+/// A counter for each of some keys. All are there from the start, at zero: a series that first shows up with its first
+/// event hides that event from whoever computes rates.
+public struct Counters<Key: Hashable & Sendable>: Sendable {
+    private let counters: [Key: Counter]
+
+    init(_ counters: [Key: Counter]) { self.counters = counters }
+
+    public func add(_ key: Key, _ amount: UInt64 = 1) {
+        // The keys are all there are of their kind; should one be forgotten, the count is wrong and nothing else.
+        assert(counters[key] != nil, "no counter for \(key)")
+        counters[key]?.add(amount)
+    }
+
+    public subscript(key: Key) -> UInt64 { counters[key]?.value ?? 0 }
+
+    public var total: UInt64 { counters.values.reduce(0) { $0 + $1.value } }
+}

@@ -1,0 +1,34 @@
+/// What is measured, as text: the format 0.0.4 of Prometheus.
+extension Registry {
+    public static let contentType = "text/plain; version=0.0.4; charset=utf-8"
+
+    public func exposition() -> [UInt8] {
+        var text = ""
+        for family in families {
+            text += "# HELP \(family.name) \(Self.escaped(family.about, quote: false))\n"
+            text += "# TYPE \(family.name) \(family.kind.rawValue)\n"
+            for series in family.series {
+                text += family.name
+                if !family.labels.isEmpty {
+                    let pairs = zip(family.labels, series.values).map { "\($0)=\"\(Self.escaped($1, quote: true))\"" }
+                    text += "{\(pairs.joined(separator: ","))}"
+                }
+                text += " \(series.read())\n"
+            }
+        }
+        return Array(text.utf8)
+    }
+
+    private static func escaped(_ text: String, quote: Bool) -> String {
+        var escaped = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\\": escaped += "\\\\"
+            case "\n": escaped += "\\n"
+            case "\"" where quote: escaped += "\\\""
+            default: escaped.unicodeScalars.append(scalar)
+            }
+        }
+        return escaped
+    }
+}

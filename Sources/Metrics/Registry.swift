@@ -1,0 +1,100 @@
+import Synchronization
+
+/// Everything that is measured, under the name it has outside. What is measured is declared at the start, with labels
+/// whose values are few and known then: what a peer chose is never among them.
+public final class Registry: Sendable {
+    /// What is measured under one name.
+    public struct Family: Sendable {
+        public enum Kind: String, Sendable {
+            case counter, gauge
+        }
+
+        public let name: String
+        public let kind: Kind
+        /// In a sentence, for people.
+        public let about: String
+        /// The names of its labels.
+        public let labels: [String]
+        let series: [Series]
+    }
+
+    struct Series: Sendable {
+        /// One for each label.
+        let values: [String]
+        let read: @Sendable () -> String
+    }
+
+    private let declared = Mutex<[Family]>([])
+
+    public init() {}
+
+    /// In the order in which they were declared.
+    public var families: [Family] { declared.withLock { $0 } }
+
+    private func declare(
+        _ name: String, _ kind: Family.Kind, _ about: String, labels: [String] = [], _ series: [Series]
+    ) {
+        precondition(Self.isName(name) && labels.allSatisfy(Self.isName), "\(name) \(labels): not names of metrics")
+        precondition(series.allSatisfy { $0.values.count == labels.count }, "\(name): a label without a value")
+        declared.withLock { families in
+            precondition(!families.contains { $0.name == name }, "\(name) is declared twice")
+            families.append(Family(name: name, kind: kind, about: about, labels: labels, series: series))
+        }
+    }
+
+    private static func isName(_ name: String) -> Bool {
+        name.utf8.first.map { !(0x30...0x39).contains($0) } == true
+            && name.utf8.allSatisfy { byte in
+                (0x61...0x7a).contains(byte | 0x20) || (0x30...0x39).contains(byte) || byte == UInt8(ascii: "_")
+            }
+    }
+}
+
+// MARK: Declaring
+
+extension Registry {
+    public func counter(_ name: String, _ about: String) -> Counter {
+        let counter = Counter()
+        declare(name, .counter, about, [Series(values: []) { String(counter.value) }])
+        return counter
+    }
+
+    /// - Parameter values: of the labels, for a key.
+    public func counters<Key>(
+        _ name: String, _ about: String, by labels: [String], _ keys: [Key], values: (Key) -> [String]
+    ) -> Counters<Key> {
+        var counters: [Key: Counter] = [:]
+        var series: [Series] = []
+        for key in keys where counters[key] == nil {
+            let counter = Counter()
+            counters[key] = counter
+            series.append(Series(values: values(key)) { String(counter.value) })
+        }
+        declare(name, .counter, about, labels: labels, series)
+        return Counters(counters)
+    }
+
+    /// A counter for each word of an enumeration.
+    public func counters<Key: RawRepresentable<String> & CaseIterable>(
+        _ name: String, _ about: String, by label: String, _ words: Key.Type = Key.self
+    ) -> Counters<Key> {
+        counters(name, about, by: [label], Array(Key.allCases)) { [$0.rawValue] }
+    }
+
+    public func gauge(_ name: String, _ about: String) -> Gauge {
+        let gauge = Gauge()
+        self.gauge(name, about) { gauge.value }
+        return gauge
+    }
+
+    /// A level that is looked at when somebody asks, from any thread.
+    public func gauge(_ name: String, _ about: String, read: @escaping @Sendable () -> Int64) {
+        declare(name, .gauge, about, [Series(values: []) { String(read()) }])
+    }
+
+    /// What does not change as long as the process lives.
+    public func constant(_ name: String, _ about: String, labels: [(name: String, value: String)] = [], _ value: Double)
+    {
+        declare(name, .gauge, about, labels: labels.map(\.name), [Series(values: labels.map(\.value)) { "\(value)" }])
+    }
+}

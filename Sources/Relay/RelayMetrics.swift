@@ -1,0 +1,119 @@
+import Domain
+import Metrics
+
+/// What is counted of the five verbs. Labels are words of this program: never a website, a user, or what a peer sent.
+public struct RelayMetrics: Sendable {
+    private let asked: Counters<Factor?>
+    private let limits: Counters<Limit>
+    private let ended: Counters<End>
+    private let pushes: Counters<PushOutcome.Word>
+    private let decisionsRefused: Counters<DecisionFault>
+    private let barred: Counters<UserState>
+    private let storeFailures: Counters<StoreFailure.Word>
+
+    /// How a challenge ended.
+    private struct End: Hashable {
+        let reason: Reason?
+        let proof: Proof?
+
+        /// A failure has its reason; only an answer has a proof, and a success always has one.
+        static let all =
+            Proof.allCases.map { End(reason: nil, proof: $0) }
+            + Reason.allCases.flatMap { reason in
+                ([nil] + Proof.allCases.map { $0 }).map { End(reason: reason, proof: $0) }
+            }
+
+        var labels: [String] {
+            [reason == nil ? "success" : "failure", reason?.rawValue ?? "none", proof?.rawValue ?? "none"]
+        }
+    }
+
+    /// Declares all of it. Whoever does not look at the numbers gives a registry of nobody's.
+    public init(_ registry: Registry = Registry()) {
+        asked = registry.counters(
+            "twoefay_challenges_asked_total",
+            "Challenges asked, by the factor that they began with: pull where nothing was pushed, none without a phone.",
+            by: ["factor"], Factor.allCases + [nil]
+        ) { [$0?.rawValue ?? "none"] }
+        limits = registry.counters(
+            "twoefay_limits_reached_total",
+            "What was held back: login (a user was asked too often, 429), push (a user was asked without a push), guess "
+                + "(no code is tried any more, 429).",
+            by: "limit")
+        ended = registry.counters(
+            "twoefay_challenges_ended_total",
+            "Challenges that ended, by result, by reason of a failure, and by how an answer was proved.",
+            by: ["result", "reason", "proof"], End.all
+        ) { $0.labels }
+        pushes = registry.counters(
+            "twoefay_pushes_total", "Tries to push, by what the push service made of them.", by: "outcome")
+        decisionsRefused = registry.counters(
+            "twoefay_decisions_refused_total",
+            "Decisions of phones that changed nothing and count against no user, by what was wrong with them.",
+            by: "reason")
+        barred = registry.counters(
+            "twoefay_users_barred_total",
+            "Users whom their own answers locked (wrong numbers) or froze (fraud): nobody asks them until that is lifted.",
+            by: ["state"], [.locked, .frozen]
+        ) { [$0.rawValue] }
+        storeFailures = registry.counters(
+            "twoefay_store_failures_total",
+            "Operations of the store that failed: unavailable (down, hung, full; the caller got 503) or broken.",
+            by: "kind")
+    }
+}
+
+extension RelayMetrics {
+    /// A challenge was asked, which begins with that factor.
+    func asked(_ factor: Factor?) { asked.add(factor) }
+
+    func reached(_ limit: Limit) { limits.add(limit) }
+
+    /// A challenge has its end: a reason is a failure's, a proof is an answer's.
+    func ended(_ reason: Reason?, _ proof: Proof?) { ended.add(End(reason: reason, proof: proof)) }
+
+    func pushed(_ outcome: PushOutcome) { pushes.add(outcome.word) }
+
+    func refused(_ fault: DecisionFault) { decisionsRefused.add(fault) }
+
+    /// Locked or frozen.
+    func barred(_ state: UserState) { barred.add(state) }
+
+    func storeFailed(_ word: StoreFailure.Word) { storeFailures.add(word) }
+}
+
+/// What a relay keeps within bounds.
+enum Limit: String, CaseIterable {
+    /// A user was asked too often: nothing was asked, the website got 429.
+    case login
+    /// A user was pushed to too often: asked, but quietly.
+    case push
+    /// A challenge had its share of wrong codes: none is tried any more.
+    case guess
+}
+
+extension PushOutcome {
+    enum Word: String, CaseIterable {
+        case accepted, retry, ambiguous
+        case tokenDead = "token_dead"
+        case credentialFault = "credential_fault"
+        case badRequest = "bad_request"
+    }
+
+    var word: Word {
+        switch self {
+        case .accepted: .accepted
+        case .tokenDead: .tokenDead
+        case .retryAfter: .retry
+        case .credentialFault: .credentialFault
+        case .badRequest: .badRequest
+        case .ambiguous: .ambiguous
+        }
+    }
+}
+
+extension StoreFailure {
+    enum Word: String, CaseIterable {
+        case unavailable, broken
+    }
+}

@@ -1,0 +1,165 @@
+import Domain
+import Metrics
+import Relay
+import Storage
+import TestSupport
+import Testing
+import World
+
+/// What an operator sees of the five verbs without reading a log.
+@Suite(.timeLimit(.minutes(15))) struct MetricsTests {
+    private func ended(_ rig: RelayRig, _ result: String, _ reason: String, _ proof: String) -> Double? {
+        rig.registry.number(
+            "twoefay_challenges_ended_total{result=\"\(result)\",reason=\"\(reason)\",proof=\"\(proof)\"}")
+    }
+
+    @Test func challengesAreCountedByTheirBeginningsAndEnds() async throws {
+        let rig = try await RelayRig(.memory)
+        let shop = try await rig.website("shop", policies: ["answers": "signed", "number": "0"])
+        let (user, phone, credential) = try await rig.enrolled("ada", at: shop)
+        let ask: @Sendable (Relay) async throws -> Asked = { relay in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        let asked = "twoefay_challenges_asked_total"
+        #expect(rig.registry.number("\(asked){factor=\"push\"}") == 0)
+        for (decision, reason) in [(Decision.approve, "none"), (.deny, "denied")] {
+            let challenge = try await rig.on(ask).challenge
+            _ = try await rig.decide(decision, challenge, by: (phone, credential))
+            #expect(ended(rig, decision == .approve ? "success" : "failure", reason, "signed") == 1)
+        }
+        let first = try await rig.on(ask).challenge
+        let second = try await rig.on(ask).challenge
+        #expect(first != second)
+        #expect(ended(rig, "failure", "superseded", "none") == 1)
+        try await rig.on { relay in try await relay.cancel(second, by: shop) }
+        #expect(ended(rig, "failure", "cancelled", "none") == 1)
+        await rig.settled()
+        #expect(rig.registry.number("\(asked){factor=\"push\"}") == 4)
+        #expect(rig.registry.number("twoefay_pushes_total{outcome=\"accepted\"}") == 4)
+        #expect(rig.registry.number("twoefay_pushes_total{outcome=\"token_dead\"}") == 0)
+        // Nothing is counted twice, and nothing else is counted.
+        let ends = String(decoding: rig.registry.exposition(), as: UTF8.self).split(separator: "\n")
+            .filter { $0.hasPrefix("twoefay_challenges_ended_total{") && !$0.hasSuffix(" 0") }
+        #expect(ends.count == 4 && ends.allSatisfy { $0.hasSuffix(" 1") }, "\(ends)")
+    }
+
+    @Test func aRepeatedLoginIsCountedOnce() async throws {
+        let rig = try await RelayRig(.memory)
+        let shop = try await rig.website("shop")
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
+        let first = rig.relay.operations.new()
+        for operation in [first, rig.relay.operations.again(first.id), rig.relay.operations.again(first.id)] {
+            _ = try await rig.on { relay in
+                try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: operation)
+            }
+            rig.time.advance(by: .seconds(1))
+        }
+        #expect(rig.registry.number("twoefay_challenges_asked_total{factor=\"push\"}") == 1)
+        #expect(ended(rig, "failure", "superseded", "none") == 0)
+    }
+
+    @Test func pushesAreCountedByWhatBecameOfThem() async throws {
+        let outcomes: [(PushOutcome, String)] = [
+            (.accepted, "accepted"), (.badRequest("BadPath"), "bad_request"),
+            (.credentialFault("Forbidden"), "credential_fault"),
+            (.tokenDead(since: nil, reason: "Unregistered"), "token_dead"),
+        ]
+        for (outcome, word) in outcomes {
+            let rig = try await RelayRig(.memory)
+            let shop = try await rig.website("shop")
+            let (user, _, _) = try await rig.enrolled("ada", at: shop)
+            rig.pushes.answer(outcome)
+            _ = try await rig.on { relay in
+                try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+            }
+            await rig.settled()
+            for (_, other) in outcomes {
+                #expect(
+                    rig.registry.number("twoefay_pushes_total{outcome=\"\(other)\"}") == (other == word ? 1 : 0))
+            }
+        }
+    }
+
+    @Test func aStoreThatIsGoneIsSeen() async throws {
+        let rig = try await RelayRig(.file)
+        let shop = try await rig.website("shop")
+        let unavailable = "twoefay_store_failures_total{kind=\"unavailable\"}"
+        #expect(rig.registry.number(unavailable) == 0)
+        rig.store.close()
+        await #expect(throws: Refusal.unavailable) {
+            _ = try await rig.on { relay in
+                try await relay.login(LoginRequest(subject: .username("ada")), by: shop, as: relay.operations.new())
+            }
+        }
+        #expect(rig.registry.number(unavailable) == 1)
+    }
+
+    @Test func whoIsAskedTooOftenIsSeen() async throws {
+        let rig = try await RelayRig(.memory)
+        let shop = try await rig.website("shop", policies: ["login-limit": "4", "push-limit": "2"])
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
+        for count in 1...6 {
+            _ = try? await rig.on { relay in
+                try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+            }
+            let limits = ["push", "login"].map {
+                rig.registry.number("twoefay_limits_reached_total{limit=\"\($0)\"}")
+            }
+            #expect(limits == [Double(min(2, max(0, count - 2))), Double(max(0, count - 4))], "after \(count)")
+        }
+    }
+
+    @Test func whoIsBarredIsSeen() async throws {
+        let rig = try await RelayRig(.memory)
+        let shop = try await rig.website("shop")
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
+        try rig.execute("UPDATE user SET state = 'frozen'")
+        _ = try await rig.on { relay in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        #expect(ended(rig, "failure", "frozen", "none") == 1)
+        #expect(rig.registry.number("twoefay_limits_reached_total{limit=\"push\"}") == 0)
+    }
+
+    @Test func whoBarredThemselvesIsSeen() async throws {
+        for (decision, reason, state) in [(Decision.approve, "wrong_number", "locked"), (.fraud, "fraud", "frozen")] {
+            let cast = try await Cast(.memory, policies: ["guesses": "1"])
+            let challenge = try await cast.ask(number: "47").challenge
+            _ = try await cast.rig.decide(
+                decision, challenge, number: decision == .approve ? "74" : nil, by: cast.first)
+            for other in ["locked", "frozen"] {
+                let count = cast.rig.registry.number("twoefay_users_barred_total{state=\"\(other)\"}")
+                #expect(count == (other == state ? 1 : 0))
+            }
+            #expect(ended(cast.rig, "failure", reason, "signed") == 1)
+        }
+    }
+
+    @Test func codesBeyondTheLimitAreSeen() async throws {
+        let rig = try await RelayRig(.memory)
+        let shop = try await rig.website("shop", policies: ["guesses": "2"])
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
+        let asked = try await rig.on { relay in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        for count in 1...4 {
+            _ = try? await rig.on { relay in
+                try await relay.backup(asked.challenge, of: nil, by: shop, as: relay.operations.new())
+            }
+            let reached = rig.registry.number("twoefay_limits_reached_total{limit=\"guess\"}")
+            #expect(reached == Double(max(0, count - 2)), "after \(count)")
+        }
+    }
+
+    @Test func operatorsCanReadOfEveryCounter() throws {
+        let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
+        let page = try TextFile.read("\(root)/docs/operations.md")
+        let registry = Registry()
+        _ = RelayMetrics(registry)
+        #expect(registry.families.count >= 5)
+        for family in registry.families {
+            let labels = family.labels.map { "`\($0)`" }.joined(separator: ", ")
+            #expect(page.contains("| `\(family.name)` | \(labels) |"), "\(family.name) | \(labels)")
+        }
+    }
+}
