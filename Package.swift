@@ -40,7 +40,7 @@ let package = Package(
     targets: [
         // C libraries, each touched by the one module that names it below.
         library("CLinux"), library("CNghttp2"), library("COpenSSL"), library("CSQLite"), library("CMariaDB"),
-        library("CYAML"), library("CQREncode"),
+        library("CYAML"), library("CQREncode"), library("CMaxMind"),
 
         // Leaves.
         module("Bytes"),
@@ -63,6 +63,7 @@ let package = Package(
 
         // The product.
         module("Domain", ["Bytes", "Crypto", "JSON", "World"]),
+        module("Geo", ["CLinux", "CMaxMind", "Domain", "World"]),
         module("Relay", ["Bytes", "Crypto", "Domain", "JSON", "Log", "Metrics", "World"]),
         module("API", ["Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "World"]),
 
@@ -144,6 +145,7 @@ let package = Package(
                 "Bytes", "Crypto", "Daemon", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "Relay",
                 "Storage", "TestSupport", "TLS", "World", "twoefay", "twoefayd",
             ]),
+        tests("Geo", ["Geo", "TestSupport", "World"]),
         tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),

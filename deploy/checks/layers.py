@@ -4,11 +4,12 @@ Package.swift says what each target depends on; this says what it may depend on.
 """
 
 LAYERS = [
-    ["CLinux", "CNghttp2", "COpenSSL", "CSQLite", "CMariaDB", "CYAML", "CQREncode"],
+    ["CLinux", "CNghttp2", "COpenSSL", "CSQLite", "CMariaDB", "CYAML", "CQREncode",
+     "CMaxMind"],
     ["Bytes", "World", "JSON", "YAML", "QR", "HTTP", "Metrics"],
     ["Log", "Crypto", "EventLoop"],
     ["TLS", "Domain", "TwoefayClient"],
-    ["HTTP2", "Relay"],
+    ["HTTP2", "Geo", "Relay"],
     ["API", "Storage", "Couriers"],
     ["Daemon", "FakeAPNs"],
     ["Demo"],
@@ -27,11 +28,12 @@ C_USERS = {
     "CMariaDB": ["Sources/Storage/MariaDB/"],
     "CYAML": ["Sources/YAML/"],
     "CQREncode": ["Sources/QR/"],
+    "CMaxMind": ["Sources/Geo/"],
 }
 
 # The product knows no socket, no SQL and no C: whatever else changes, these may not appear among its dependencies.
 PRODUCT = ["Domain", "Relay", "API"]
-FOREIGN_TO_PRODUCT = ["EventLoop", "TLS", "HTTP2", "Storage", "Couriers", "YAML", "CLinux", *C_USERS]
+FOREIGN_TO_PRODUCT = ["EventLoop", "TLS", "HTTP2", "Geo", "Storage", "Couriers", "YAML", "CLinux", *C_USERS]
 
 # What the toolchain brings and any file may import. Foundation in all its forms is left out on purpose.
 TOOLCHAIN = ["Swift", "Glibc", "Synchronization", "_Concurrency"]
@@ -40,5 +42,5 @@ TOOLCHAIN_FOR_TESTS = ["Testing"]
 # Where a promise that the compiler cannot check is allowed, always with its guard stated above it.
 UNCHECKED = [
     "Sources/EventLoop/", "Sources/TLS/", "Sources/HTTP2/", "Sources/Crypto/",
-    "Sources/Storage/SQLite/", "Sources/Storage/MariaDB/",
+    "Sources/Storage/SQLite/", "Sources/Storage/MariaDB/", "Sources/Geo/",
 ]

@@ -1,0 +1,58 @@
+import CLinux
+import Glibc
+
+/// A file's bytes in a file of our own that lies in memory and cannot change.
+///
+/// libmaxminddb maps what it opens, and whoever reads a mapped file that has been cut short meanwhile is killed: an
+/// operator who copies a new database over the old one would end the relay.
+final class MemoryFile {
+    private let descriptor: Int32
+
+    /// Larger than any database of places.
+    private static let largest = 1 << 30
+
+    init(copying path: String) throws(PlaceFinder.Fault) {
+        let source = open(path, O_RDONLY | O_CLOEXEC)
+        guard source >= 0 else { throw Self.fault(path) }
+        defer { close(source) }
+        var state = stat()
+        guard fstat(source, &state) == 0 else { throw Self.fault(path) }
+        guard state.st_mode & S_IFMT == S_IFREG else { throw PlaceFinder.Fault(path: path, reason: "is not a file") }
+        descriptor = memfd_create("places", UInt32(MFD_CLOEXEC | MFD_ALLOW_SEALING))
+        guard descriptor >= 0 else { throw Self.fault(path) }
+        try copy(source, path)
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    /// By which it can be opened as long as this object lives.
+    var path: String { "/proc/self/fd/\(descriptor)" }
+
+    private func copy(_ source: Int32, _ path: String) throws(PlaceFinder.Fault) {
+        var chunk = [UInt8](repeating: 0, count: 1 << 20)
+        var total = 0
+        while true {
+            let count = read(source, &chunk, chunk.count)
+            if count == 0 { break }
+            guard count > 0 else {
+                if errno == EINTR { continue }
+                throw Self.fault(path)
+            }
+            total += count
+            guard total <= Self.largest else {
+                throw PlaceFinder.Fault(path: path, reason: "is larger than 1 GiB, as no database of places is")
+            }
+            var written = 0
+            while written < count {
+                let some = chunk[written..<count].withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+                guard some > 0 || errno == EINTR else { throw Self.fault(path) }
+                written += max(0, some)
+            }
+        }
+        guard total > 0 else { throw PlaceFinder.Fault(path: path, reason: "is empty") }
+    }
+
+    private static func fault(_ path: String) -> PlaceFinder.Fault {
+        PlaceFinder.Fault(path: path, reason: String(cString: strerror(errno)))
+    }
+}

@@ -1,0 +1,157 @@
+import CLinux
+import CMaxMind
+import Domain
+import Glibc
+import World
+
+/// Says where an address is, as people say it, by a MaxMind database of cities or of countries.
+///
+/// `@unchecked Sendable`: Guard: from the end of `init` to `deinit` the database is only read, by us and by libmaxminddb,
+/// which keeps nothing between two lookups.
+public final class PlaceFinder: @unchecked Sendable {
+    /// Why a file is of no use.
+    public struct Fault: Error, Sendable, Equatable {
+        public let path: String
+        public let reason: String
+
+        public var text: String { "\(path): \(reason)" }
+    }
+
+    /// As the database calls itself, such as `GeoLite2-City`.
+    public let kind: String
+    /// When its maker made it; nil where it does not say.
+    public let madeAt: Timestamp?
+    private let database: UnsafeMutablePointer<MMDB_s>
+
+    public init(path: String) throws(Fault) {
+        let copy = try MemoryFile(copying: path)
+        let database = UnsafeMutablePointer<MMDB_s>.allocate(capacity: 1)
+        database.initialize(to: MMDB_s())
+        self.database = database
+        let status = withExtendedLifetime(copy) { MMDB_open(copy.path, UInt32(MMDB_MODE_MMAP), database) }
+        guard status == MMDB_SUCCESS else {
+            database.deallocate()
+            throw Fault(path: path, reason: Self.reason(status))
+        }
+        let metadata = database.pointee.metadata
+        let kind = metadata.database_type.flatMap { String(validatingCString: $0) } ?? ""
+        self.kind = FieldRule.line(kind, limit: 64) == nil ? kind : "of no kind that can be shown"
+        // Seconds up to the year 9999: what is beyond comes of a broken file.
+        madeAt = metadata.build_epoch < 253_402_300_800 ? Timestamp(seconds: Int64(metadata.build_epoch)) : nil
+        try check(path)
+    }
+
+    deinit {
+        MMDB_close(database)
+        database.deallocate()
+    }
+
+    /// City and country, or subdivision and country, or the country alone; nil where the database knows none of them, and
+    /// for what is no address.
+    public func place(of ip: String) -> String? {
+        guard var address = InternetAddress(ip) else { return nil }
+        var status = MMDB_SUCCESS
+        var found = address.withPointer { MMDB_lookup_sockaddr(database, $0, &status) }
+        guard status == MMDB_SUCCESS, found.found_entry else { return nil }
+        do throws(Corrupt) {
+            return try place(in: &found.entry)
+        } catch {
+            return nil
+        }
+    }
+
+    // MARK: Records
+
+    private struct Corrupt: Error {
+        let status: Int32
+    }
+
+    private func place(in record: inout MMDB_entry_s) throws(Corrupt) -> String? {
+        let country = try name("country", in: &record)
+        var nearer = try name("city", in: &record)
+        if nearer == nil { nearer = try name("subdivisions", several: true, in: &record) }
+        guard let country else { return nearer }
+        guard let nearer, nearer != country else { return country }
+        return Self.shown("\(nearer), \(country)") ?? country
+    }
+
+    private func name(
+        _ what: String, several: Bool = false, in record: inout MMDB_entry_s
+    ) throws(Corrupt) -> String? {
+        var name = MMDB_entry_data_s()
+        let status = cmaxmind_name(&record, &name, what, several)
+        switch status {
+        case MMDB_SUCCESS: break
+        case MMDB_LOOKUP_PATH_DOES_NOT_MATCH_DATA_ERROR: return nil
+        default: throw Corrupt(status: status)
+        }
+        guard name.has_data, name.type == UInt32(MMDB_DATA_TYPE_UTF8_STRING), let start = name.utf8_string else {
+            return nil
+        }
+        // A scalar has four bytes at most: what is longer would not be shown anyway.
+        guard name.data_size <= 4 * Self.longest else { return nil }
+        let bytes = UnsafeRawBufferPointer(start: start, count: Int(name.data_size))
+        return String(validating: bytes, as: UTF8.self).flatMap(Self.shown)
+    }
+
+    /// Characters.
+    private static let longest = 128
+
+    /// By the rule of all other text that a person is shown.
+    private static func shown(_ text: String) -> String? { FieldRule.line(text, limit: longest) == nil ? text : nil }
+
+    // MARK: Looking through it once
+
+    /// A database of networks or of anonymous proxies opens as well as one of places: so a place must be found in it.
+    private func check(_ path: String) throws(Fault) {
+        var search = Search(left: 100_000)
+        do throws(Corrupt) {
+            if try holdsPlace(node: 0, depth: 0, &search) { return }
+        } catch {
+            throw Fault(path: path, reason: Self.reason(error.status))
+        }
+        throw Fault(
+            path: path, reason: "no place was found in it (it is \(kind)); it must be a database of cities or countries"
+        )
+    }
+
+    private struct Search {
+        /// Nodes that may still be looked at: real databases show a place among the first few hundred.
+        var left: Int
+    }
+
+    private func holdsPlace(node: UInt32, depth: Int, _ search: inout Search) throws(Corrupt) -> Bool {
+        // No address has more bits; a tree that goes deeper runs in circles.
+        guard depth < 128, search.left > 0 else { return false }
+        search.left -= 1
+        var pair = MMDB_search_node_s()
+        let status = MMDB_read_node(database, node, &pair)
+        guard status == MMDB_SUCCESS else { throw Corrupt(status: status) }
+        let records = [
+            (pair.left_record_type, pair.left_record, pair.left_record_entry),
+            (pair.right_record_type, pair.right_record, pair.right_record_entry),
+        ]
+        for (type, next, entry) in records {
+            switch Int32(type) {
+            case MMDB_RECORD_TYPE_SEARCH_NODE:
+                guard let next = UInt32(exactly: next) else { throw Corrupt(status: MMDB_CORRUPT_SEARCH_TREE_ERROR) }
+                if try holdsPlace(node: next, depth: depth + 1, &search) { return true }
+            case MMDB_RECORD_TYPE_EMPTY: continue
+            case MMDB_RECORD_TYPE_DATA:
+                var entry = entry
+                if try place(in: &entry) != nil { return true }
+            default: throw Corrupt(status: MMDB_CORRUPT_SEARCH_TREE_ERROR)
+            }
+        }
+        return false
+    }
+
+    /// The library's own words, without the beginnings that repeat what is said already.
+    private static func reason(_ status: Int32) -> String {
+        switch status {
+        case MMDB_UNKNOWN_DATABASE_FORMAT_ERROR, MMDB_INVALID_METADATA_ERROR:
+            "is not a MaxMind database, or not a whole one (\(String(cString: MMDB_strerror(status))))"
+        default: "the MaxMind database is broken (\(String(cString: MMDB_strerror(status))))"
+        }
+    }
+}
