@@ -40,7 +40,7 @@ let package = Package(
     targets: [
         // C libraries, each touched by the one module that names it below.
         library("CLinux"), library("CNghttp2"), library("COpenSSL"), library("CSQLite"), library("CMariaDB"),
-        library("CYAML"), library("CQREncode"), library("CMaxMind"),
+        library("CYAML"), library("CQREncode"), library("CMaxMind"), library("CMicroHTTPD"),
 
         // Leaves.
         module("Bytes"),
@@ -56,6 +56,7 @@ let package = Package(
         // How bytes come and go.
         module("EventLoop", ["CLinux", "World"]),
         module("TLS", ["Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop"]),
+        module("HTTP1", ["CMicroHTTPD", "EventLoop", "HTTP", "Log"]),
         module("HTTP2", ["Bytes", "CLinux", "CNghttp2", "Crypto", "EventLoop", "HTTP", "Log", "TLS", "World"]),
 
         // For websites: depends on nothing of the relay.
@@ -146,6 +147,7 @@ let package = Package(
                 "Storage", "TestSupport", "TLS", "World", "twoefay", "twoefayd",
             ]),
         tests("Geo", ["Geo", "TestSupport", "World"]),
+        tests("HTTP1", ["EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
         tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),

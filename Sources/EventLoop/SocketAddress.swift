@@ -52,7 +52,7 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         }
     }
 
-    func withPointer<Value>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Value) -> Value {
+    package func withPointer<Value>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Value) -> Value {
         withUnsafePointer(to: storage) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
         }
@@ -86,6 +86,20 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
             default: return ""
             }
             return written == nil ? "" : String(decoding: text.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
+        }
+    }
+
+    /// Only this machine itself can reach it.
+    public var isLoopback: Bool {
+        withUnsafeBytes(of: storage) { bytes in
+            switch family {
+            case AF_INET: UInt32(bigEndian: bytes.loadUnaligned(as: sockaddr_in.self).sin_addr.s_addr) >> 24 == 127
+            case AF_INET6:
+                withUnsafeBytes(of: bytes.loadUnaligned(as: sockaddr_in6.self).sin6_addr) { address in
+                    address.last == 1 && address.dropLast().allSatisfy { $0 == 0 }
+                }
+            default: false
+            }
         }
     }
 

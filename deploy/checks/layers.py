@@ -5,11 +5,11 @@ Package.swift says what each target depends on; this says what it may depend on.
 
 LAYERS = [
     ["CLinux", "CNghttp2", "COpenSSL", "CSQLite", "CMariaDB", "CYAML", "CQREncode",
-     "CMaxMind"],
+     "CMaxMind", "CMicroHTTPD"],
     ["Bytes", "World", "JSON", "YAML", "QR", "HTTP", "Metrics"],
     ["Log", "Crypto", "EventLoop"],
     ["TLS", "Domain", "TwoefayClient"],
-    ["HTTP2", "Geo", "Relay"],
+    ["HTTP1", "HTTP2", "Geo", "Relay"],
     ["API", "Storage", "Couriers"],
     ["Daemon", "FakeAPNs"],
     ["Demo"],
@@ -29,11 +29,12 @@ C_USERS = {
     "CYAML": ["Sources/YAML/"],
     "CQREncode": ["Sources/QR/"],
     "CMaxMind": ["Sources/Geo/"],
+    "CMicroHTTPD": ["Sources/HTTP1/"],
 }
 
 # The product knows no socket, no SQL and no C: whatever else changes, these may not appear among its dependencies.
 PRODUCT = ["Domain", "Relay", "API"]
-FOREIGN_TO_PRODUCT = ["EventLoop", "TLS", "HTTP2", "Geo", "Storage", "Couriers", "YAML", "CLinux", *C_USERS]
+FOREIGN_TO_PRODUCT = ["EventLoop", "TLS", "HTTP1", "HTTP2", "Geo", "Storage", "Couriers", "YAML", "CLinux", *C_USERS]
 
 # What the toolchain brings and any file may import. Foundation in all its forms is left out on purpose.
 TOOLCHAIN = ["Swift", "Glibc", "Synchronization", "_Concurrency"]
@@ -42,5 +43,5 @@ TOOLCHAIN_FOR_TESTS = ["Testing"]
 # Where a promise that the compiler cannot check is allowed, always with its guard stated above it.
 UNCHECKED = [
     "Sources/EventLoop/", "Sources/TLS/", "Sources/HTTP2/", "Sources/Crypto/",
-    "Sources/Storage/SQLite/", "Sources/Storage/MariaDB/", "Sources/Geo/",
+    "Sources/Storage/SQLite/", "Sources/Storage/MariaDB/", "Sources/Geo/", "Sources/HTTP1/",
 ]

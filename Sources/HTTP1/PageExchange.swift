@@ -1,0 +1,154 @@
+import CMicroHTTPD
+import EventLoop
+import HTTP
+import Log
+
+/// One request and its answer. It goes from state to state as libmicrohttpd calls and the answer comes; each call says
+/// whether the connection goes on.
+final class PageExchange {
+    private enum State {
+        case receiving
+        case answering
+        /// The connection rests until the answer is there.
+        case waiting
+        case ready(Response)
+        case over
+    }
+
+    private let server: HTTP1Server
+    private let handle: OpaquePointer
+    private var request: Request
+    private var state = State.receiving
+    private var isTooLarge = false
+    private var deadline: TimerID?
+
+    init(_ server: HTTP1Server, _ handle: OpaquePointer, method: String, _ connection: PageConnection, _ fields: Fields)
+    {
+        self.server = server
+        self.handle = handle
+        let target = connection.target
+        let path = target.prefix { $0 != "?" }
+        request = Request(
+            method: method, path: String(path),
+            query: path.endIndex == target.endIndex ? nil : String(target[path.endIndex...].dropFirst()),
+            fields: fields, remote: connection.remote)
+        connection.exchange = self
+    }
+
+    var isWaiting: Bool {
+        if case .waiting = state { true } else { false }
+    }
+
+    /// The head is there. What is refused by it is refused now: the body is then never read.
+    func begin() -> MHD_Result {
+        if let refusal { return queue(refusal) }
+        return .YES
+    }
+
+    func receive(_ part: UnsafeRawBufferPointer) {
+        guard request.body.count + part.count <= server.limits.bodyBytes else {
+            isTooLarge = true
+            request.body = []
+            return
+        }
+        if !isTooLarge { request.body.append(contentsOf: part) }
+    }
+
+    /// The request is there, or else the answer to it: then the connection rests no more.
+    func proceed() -> MHD_Result {
+        switch state {
+        case .receiving:
+            if isTooLarge { return queue(Self.tooLarge) }
+            ask()
+            if case .ready(let response) = state { return queue(response) }
+            state = .waiting
+            MHD_suspend_connection(handle)
+            server.waits(self)
+            return .YES
+        case .ready(let response): return queue(response)
+        case .answering, .waiting, .over: return .NO
+        }
+    }
+
+    private func ask() {
+        state = .answering
+        deadline = server.loop.schedule(after: server.limits.answer) { [weak self] in
+            self?.deadline = nil
+            self?.answered(.unavailable)
+        }
+        let bound = LoopBound(self, on: server.loop)
+        let (pages, request) = (server.pages, request)
+        server.loop.spawn {
+            let response = await pages.answer(request)
+            bound.value.answered(response)
+        }
+    }
+
+    /// The first answer counts: the handler's, or that it took too long.
+    func answered(_ response: Response) {
+        switch state {
+        case .answering: state = .ready(response)
+        case .waiting:
+            state = .ready(response)
+            MHD_resume_connection(handle)
+            server.goesOn(self)
+        case .receiving, .ready, .over: return
+        }
+        if let deadline { server.loop.cancel(deadline) }
+        deadline = nil
+    }
+
+    /// The connection knows nothing of it any more.
+    func ended() {
+        state = .over
+        if let deadline { server.loop.cancel(deadline) }
+        deadline = nil
+    }
+
+    // MARK: What is refused unseen
+
+    static let tooLarge = Response.plain(413, "The body is too large.\n")
+
+    private var refusal: Response? {
+        guard ["GET", "HEAD", "POST"].contains(request.method) else {
+            return .plain(405, "GET, HEAD and POST are understood here.\n", [Fields.Field("allow", "GET, HEAD, POST")])
+        }
+        let hosts = request.fields.values("host")
+        guard hosts.count == 1, request.path.hasPrefix("/") else { return .plain(400, "This is no such request.\n") }
+        guard server.names.areMeant(byHost: hosts[0]) else {
+            return .plain(421, "This server is on this machine, and is for callers on it: ask for localhost.\n")
+        }
+        if request.method == "POST", !request.fields.values("origin").allSatisfy(server.names.areMeant(byOrigin:)) {
+            return .plain(403, "This comes from a page of somebody else's.\n")
+        }
+        if let length = request.fields["content-length"], Int(length).map({ $0 > server.limits.bodyBytes }) ?? true {
+            return Self.tooLarge
+        }
+        return nil
+    }
+
+    // MARK: Answering
+
+    private func queue(_ response: Response) -> MHD_Result {
+        state = .over
+        server.log.debug(
+            "page.answered", [.method: request.method, .path: request.path, .status: response.status])
+        let answer = response.body.withUnsafeBytes { body in
+            MHD_create_response_from_buffer(
+                body.count, UnsafeMutableRawPointer(mutating: body.baseAddress), .RESPMEM_MUST_COPY)
+        }
+        guard let answer else { return .NO }
+        defer { MHD_destroy_response(answer) }
+        for field in response.fields.all + Self.always
+        where MHD_add_response_header(answer, field.name, field.value) != .YES {
+            server.log.error("page.field", [.name: field.name])
+            return .NO
+        }
+        return MHD_queue_response(handle, UInt32(response.status), answer)
+    }
+
+    /// What is shown here is of this moment, and is what it says it is.
+    private static let always = [
+        Fields.Field("cache-control", "no-store"), Fields.Field("x-content-type-options", "nosniff"),
+    ]
+}
