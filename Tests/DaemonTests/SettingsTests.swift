@@ -48,6 +48,7 @@ private func everything() throws -> Settings {
     settings.push.keyID = "ABC"
     settings.push.teamID = "DEF"
     settings.push.authority = FileName("test.pem")
+    settings.places = FileName("cities.mmdb")
     try settings.policy.set("answers", to: "website")
     try settings.policy.set("guesses", to: "5")
     try settings.policy.set("lifetime", to: "120")

@@ -60,6 +60,34 @@ import Testing
         #expect(checked.errors.contains("server.key: is not the key of"))
     }
 
+    @Test func lookIntoTheDatabaseOfPlaces() async throws {
+        let installed = try await Installed()
+        var settings = try text(installed.settings)
+        try settings.set("geo.database", to: "places.mmdb")
+        try TextFile.write(settings, to: installed.settings)
+        let missing = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(missing.status == 1)
+        #expect(missing.errors.contains("relay/places.mmdb: No such file"), "\(missing.errors)")
+
+        var networks = MaxMindFile(kind: "GeoLite2-ASN")
+        networks.add("192.0.2.0/24", .map([("autonomous_system_number", .number32(64_496))]))
+        try networks.write(to: installed.directory("relay/places.mmdb"))
+        let useless = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(useless.status == 1)
+        #expect(useless.errors.contains("it is GeoLite2-ASN"), "\(useless.errors)")
+
+        var cities = MaxMindFile(kind: "GeoLite2-City")
+        cities.madeAt = 1_790_000_000
+        cities.add("192.0.2.0/24", .place(city: "Graz", country: "Austria"))
+        try cities.write(to: installed.directory("relay/places.mmdb"))
+        let good = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(good.status == 0, "\(good.errors)")
+        #expect(good.output.contains("Places are those of GeoLite2-City, made at 2026-09-21T14:13:20.000Z."))
+        let json = try await BuiltProgram.twoefayd("--config", installed.settings, "--check", "--json").json
+        #expect(json["places"]?.object?["kind"] == "GeoLite2-City")
+        #expect(json["places"]?.object?["made_at"] == "2026-09-21T14:13:20.000Z")
+    }
+
     @Test func tellAMissingStoreFromABrokenOneAndMakeIt() async throws {
         let installed = try await Installed()
         _ = try await Child.run("sh", ["-c", "rm twoefay.db*"], in: installed.directory("relay"))

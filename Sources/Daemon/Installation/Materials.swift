@@ -1,5 +1,6 @@
 import Bytes
 import Crypto
+import Geo
 import World
 
 /// What lies in the files that the settings name, read and found to fit together.
@@ -17,6 +18,8 @@ public struct Materials: Sendable {
     public let masterKey: MasterKey
     /// Nil where no push service is set.
     public let push: Push?
+    /// Nil where no database of places is set.
+    public let places: PlaceFinder?
     /// What works today and will not for long.
     public let warnings: [String]
 
@@ -67,11 +70,12 @@ private struct Reading {
         let revoked = tls.revoked.flatMap { bytes($0) }
         let masterKey = master()
         let push = push()
+        let places = places()
         fits(server, key)
         guard let chain, let key, let authority, let websites, let phones, let masterKey else { return nil }
         return Materials(
             certificate: chain, key: key, authority: authority, websites: websites, phones: phones, revoked: revoked,
-            masterKey: masterKey, push: push, warnings: warnings)
+            masterKey: masterKey, push: push, places: places, warnings: warnings)
     }
 
     private mutating func bytes(_ file: FileName) -> [UInt8]? {
@@ -167,5 +171,15 @@ private struct Reading {
         guard let credential else { return nil }
         return Materials.Push(
             endpoint: settings.push.endpoint, topic: topic, credential: credential, authority: authority)
+    }
+
+    private mutating func places() -> PlaceFinder? {
+        guard let file = settings.places else { return nil }
+        do throws(PlaceFinder.Fault) {
+            return try PlaceFinder(path: settings.path(of: file))
+        } catch {
+            problems.append(error.text)
+            return nil
+        }
     }
 }

@@ -1,3 +1,4 @@
+import Geo
 import JSON
 import Log
 import Storage
@@ -33,12 +34,21 @@ public enum DaemonProgram {
         defer { store.close() }
         var lines = ["The settings are right. The store is \(try settings.store()), version \(store.schemaVersion)."]
         if materials.push == nil { lines.append("No push service is set: nothing will be pushed.") }
+        if let places = materials.places {
+            lines.append(
+                "Places are those of \(places.kind)" + (places.madeAt.map { ", made at \($0.rfc3339)." } ?? "."))
+        }
         lines += materials.warnings.map { "Soon: \($0)" }
         return Report(
             lines.joined(separator: "\n"),
             json: .object([
                 "storage": .string("\(try settings.store())"), "schema_version": .integer(store.schemaVersion),
-                "push": .bool(materials.push != nil), "warnings": .array(materials.warnings.map { .string($0) }),
+                "push": .bool(materials.push != nil), "places": materials.places.map(json) ?? .null,
+                "warnings": .array(materials.warnings.map { .string($0) }),
             ]))
+    }
+
+    private static func json(_ places: PlaceFinder) -> JSONValue {
+        .object(["kind": .string(places.kind), "made_at": places.madeAt.map { .string($0.rfc3339) } ?? .null])
     }
 }

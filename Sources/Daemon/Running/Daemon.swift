@@ -21,6 +21,7 @@ public final class Daemon: Sendable {
     private let courier: APNsCourier?
     private let group: LoopGroup
     private let servers: [LoopBound<HTTP2Server>]
+    private let places: Places
     private let rounds: Rounds
     private let errands: Errands
     private let log: Log
@@ -48,6 +49,7 @@ public final class Daemon: Sendable {
         group = parts.group
         relay = parts.relay
         errands = parts.errands
+        places = parts.places
         let relay = parts.relay
         // Known as alive before the first request: what a relay without a beat holds counts as left behind.
         await parts.group.loops[0].perform { await relay.keep() }
@@ -63,12 +65,14 @@ public final class Daemon: Sendable {
         let group: LoopGroup
         let relay: Relay
         let errands = Errands()
+        let places: Places
         let api: API
 
         init(_ settings: Settings, _ materials: Materials, log: Log) throws(Failure) {
             let time = SystemTime()
             let randomness = SystemRandomness()
             let url = try settings.store()
+            places = Places(materials.places)
             do {
                 store = try Store.open(url, time: time, log: log)
             } catch {
@@ -85,10 +89,9 @@ public final class Daemon: Sendable {
                         isAlone: url.isEmbedded),
                     store: store, push: courier, phones: materials.phones,
                     masterKey: materials.masterKey.secret, sealer: try materials.masterKey.sealer(), time: time,
-                    randomness: randomness, log: log
-                ) { [errands] work in
-                    errands.spawn(work)
-                }
+                    randomness: randomness, log: log,
+                    placeOf: { [places] ip in places.place(of: ip) },
+                    spawn: { [errands] work in errands.spawn(work) })
             } catch {
                 store.close()
                 throw Failure(.failed, "\(error)", next: "Mend the settings, then try again.")
@@ -165,11 +168,13 @@ public final class Daemon: Sendable {
         log.notice("daemon.stopped")
     }
 
-    /// Reads certificates and revocation lists again, for the connections to come. If anything is wrong with any file,
-    /// everything stays as it was.
+    /// Reads certificates, revocation lists and the database of places again, for the connections and the logins to come.
+    /// If anything is wrong with any file, everything stays as it was.
     public func reload() async {
         do {
-            let tls = try Materials.load(settings, at: SystemTime().now()).tls()
+            let materials = try Materials.load(settings, at: SystemTime().now())
+            let tls = try materials.tls()
+            places.replace(materials.places)
             for server in servers { await server.loop.perform { server.value.replace(tls: tls) } }
             log.notice("daemon.reloaded")
         } catch {

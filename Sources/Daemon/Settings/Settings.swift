@@ -15,6 +15,8 @@ public struct Settings: Sendable, Equatable {
     public var masterKey = FileName("master.key")
     public var tls = TLSFiles()
     public var push = PushService()
+    /// Says where addresses are; nil is that nobody knows.
+    public var places: FileName?
     /// What holds for websites that say nothing else.
     public var policy = Policy()
     public var log = LogForm()

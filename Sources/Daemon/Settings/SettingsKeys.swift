@@ -32,7 +32,11 @@ public enum SettingsKeys {
             .optional(
                 "tls.revoked", \.tls.revoked, example: "revoked.pem",
                 "Revocation lists (CRL) of the two authorities. Revoking a website or a phone in the store needs none."),
-        ] + push + policies + [
+        ] + push + [
+            .optional(
+                "geo.database", \.places, example: "GeoLite2-City.mmdb",
+                "A MaxMind database of cities or of countries. It is kept in memory; SIGHUP reads it again.")
+        ] + policies + [
             .standard("log.format", \.log.format, "logfmt or json; always one event a line, to standard error."),
             .standard("log.level", \.log.level, "The least that is logged: debug, info, notice, warning, error."),
         ]
@@ -81,6 +85,7 @@ public enum SettingsKeys {
     static let sections = [
         "tls": "Certificates and keys, all PEM. `twoefay init` makes them.",
         "push": "How phones are woken. Without a topic nothing is pushed.",
+        "geo": "Where an address is, for the person who is asked. Without a database a place is never named.",
         "policies": "What holds for websites for which `twoefay website add` said nothing else.",
         "log": "The log.",
     ]

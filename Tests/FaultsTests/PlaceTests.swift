@@ -1,0 +1,88 @@
+import Bytes
+import FakeAPNs
+import Glibc
+import JSON
+import TestSupport
+import Testing
+
+/// Where a login comes from, as the person is told: by a database of places that is read, and read again.
+@Suite(.timeLimit(.minutes(15))) struct PlaceTests {
+    private static let ip = "203.0.113.77"
+
+    private func database(_ city: String) -> [UInt8] {
+        var file = MaxMindFile()
+        file.add("203.0.113.0/24", .place(city: city, country: "Austria"))
+        return file.bytes
+    }
+
+    private func start(_ apple: Apple, _ directory: TemporaryDirectory) async throws -> Scene {
+        try TextFile.write(database("Graz"), to: directory("places.mmdb"))
+        return try await Scene.start(apple: apple) { try $0.set("geo.database", to: directory("places.mmdb")) }
+    }
+
+    private func alert(of login: Login, _ apple: Apple) async throws -> JSONObject {
+        let push = try await apple.service.next()
+        #expect(push.challenge == login.challenge)
+        return push.alert
+    }
+
+    @Test func theAlertNamesAddressAndPlace() async throws {
+        let apple = try await Apple.start()
+        let directory = try TemporaryDirectory()
+        let scene = try await start(apple, directory)
+        let (token, phone) = try await scene.enrol("anna")
+        var alert = try await alert(
+            of: try await scene.login(token, ["service": "the till", "ip": .string(Self.ip)]), apple)
+        #expect(alert["loc-key"] == "TWOEFAY_LOGIN_SERVICE_PLACE_IP")
+        #expect(alert["loc-args"] == ["the till", "Graz, Austria", .string(Self.ip)])
+        // The same stands in what the phone signs.
+        let pending = try await phone.party.send("POST", "/pending")
+        let context = try #require(pending.json["pending"]?.array?.first?.object?["context"]?.string)
+        let bytes = try #require(Base64URL.decode(context))
+        let shown = try #require(try JSONReader.read(bytes).object)
+        #expect(shown["ip"]?.string == Self.ip)
+        #expect(shown["place"]?.string == "Graz, Austria")
+
+        // An address that the database does not know has no place, and neither has a login without an address.
+        alert = try await self.alert(of: try await scene.login(token, ["ip": "198.51.100.7"]), apple)
+        #expect(alert["loc-key"] == "TWOEFAY_LOGIN_IP")
+        #expect(alert["loc-args"] == ["198.51.100.7"])
+        alert = try await self.alert(of: try await scene.login(token), apple)
+        #expect(alert["loc-key"] == "TWOEFAY_LOGIN")
+    }
+
+    @Test func aNewDatabaseIsReadAllOrNothing() async throws {
+        let apple = try await Apple.start()
+        let directory = try TemporaryDirectory()
+        let scene = try await start(apple, directory)
+        let (token, _) = try await scene.enrol("anna")
+        func place() async throws -> JSONValue? {
+            let login = try await scene.login(token, ["ip": .string(Self.ip)])
+            return try await alert(of: login, apple)["loc-args"]?.array?.first
+        }
+        // Not before it is told to.
+        try TextFile.write(database("Linz"), to: directory("places.mmdb"))
+        #expect(try await place() == "Graz, Austria")
+        scene.relay.signal(SIGHUP)
+        try await scene.relay.logged("event=daemon.reloaded")
+        #expect(try await place() == "Linz, Austria")
+
+        try TextFile.write(Array(database("Wels").dropLast(40)), to: directory("places.mmdb"))
+        scene.relay.signal(SIGHUP)
+        let logged = try await scene.relay.logged("event=daemon.reload ")
+        #expect(logged.contains("level=error") && logged.contains("places.mmdb"), "\(logged)")
+        #expect(try await place() == "Linz, Austria")
+
+        // One that is well, beside a certificate that is not.
+        try TextFile.write(database("Wels"), to: directory("places.mmdb"))
+        let certificate = try TextFile.read(scene.relay.file("server.pem"))
+        try TextFile.write("no certificate", to: scene.relay.file("server.pem"))
+        scene.relay.signal(SIGHUP)
+        try await scene.relay.logged("event=daemon.reload ", number: 2)
+        #expect(try await place() == "Linz, Austria")
+        try TextFile.write(certificate, to: scene.relay.file("server.pem"))
+        scene.relay.signal(SIGHUP)
+        try await scene.relay.logged("event=daemon.reloaded", number: 2)
+        #expect(try await place() == "Wels, Austria")
+    }
+}
