@@ -82,8 +82,8 @@ let package = Package(
         module(
             "Daemon",
             [
-                "API", "Bytes", "CLinux", "Couriers", "Crypto", "Domain", "EventLoop", "Geo", "HTTP", "HTTP2", "JSON",
-                "Log", "Relay", "Storage", "TLS", "World", "YAML",
+                "API", "Bytes", "CLinux", "Couriers", "Crypto", "Domain", "EventLoop", "Geo", "HTTP", "HTTP1", "HTTP2",
+                "JSON", "Log", "Metrics", "Relay", "Storage", "TLS", "World", "YAML",
             ]),
         module(
             "FakeAPNs",

@@ -49,6 +49,7 @@ private func everything() throws -> Settings {
     settings.push.teamID = "DEF"
     settings.push.authority = FileName("test.pem")
     settings.places = FileName("cities.mmdb")
+    settings.metrics = try LocalAddress(settingsText: "[::1]:9464")
     try settings.policy.set("answers", to: "website")
     try settings.policy.set("guesses", to: "5")
     try settings.policy.set("lifetime", to: "120")
@@ -138,6 +139,10 @@ private func everything() throws -> Settings {
             ("push: {apns: {topic: t}}", "needs key, key_id and team_id, or else certificate and certificate_key"),
             ("push: {apns: {topic: t, key: k, key_id: a}}", "needs key, key_id and team_id"),
             ("push: {apns: {topic: t, certificate: c, certificate_key: k, key: k}}", "needs key, key_id and team_id"),
+            ("metrics: {listen: '0.0.0.0:9464'}", "metrics.listen must be an address of this machine alone"),
+            ("metrics: {listen: '[::]:9464'}", "metrics.listen must be an address of this machine alone"),
+            ("metrics: {listen: 'localhost:9464'}", "metrics.listen must be an address of this machine alone"),
+            ("metrics: {listen: 9464}", "metrics.listen must be HOST:PORT"),
             ("mail: {url: 'smtp://127.0.0.1'}", "t.yaml:4:1: mail is no setting; there are origin, listen,"),
             ("origin: https://b.example", "t.yaml:4:1: \"origin\" stands already in line 1"),
             ("- a", "t.yaml:4:1:"),

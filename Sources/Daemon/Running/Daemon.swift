@@ -4,15 +4,18 @@ import Couriers
 import Crypto
 import Domain
 import EventLoop
+import HTTP1
 import HTTP2
 import Log
+import Metrics
 import Relay
 import Storage
 import Synchronization
 import TLS
 import World
 
-/// The relay on its loops: a store, one HTTP/2 server a loop, and the rounds that keep the outbox moving.
+/// The relay on its loops: a store, one HTTP/2 server a loop, the rounds that keep the outbox moving, and a page of
+/// counters if one is wanted.
 public final class Daemon: Sendable {
     public let settings: Settings
     public let port: UInt16
@@ -21,6 +24,7 @@ public final class Daemon: Sendable {
     private let courier: APNsCourier?
     private let group: LoopGroup
     private let servers: [LoopBound<HTTP2Server>]
+    private let page: LoopBound<HTTP1Server>?
     private let places: Places
     private let rounds: Rounds
     private let errands: Errands
@@ -51,6 +55,7 @@ public final class Daemon: Sendable {
         errands = parts.errands
         places = parts.places
         let relay = parts.relay
+        page = try await MetricsPage.start(settings, parts.registry, on: parts.group.loops[0], log: log)
         // Known as alive before the first request: what a relay without a beat holds counts as left behind.
         await parts.group.loops[0].perform { await relay.keep() }
         (servers, port) = try await Self.listen(settings, tls, parts, log: log)
@@ -66,6 +71,7 @@ public final class Daemon: Sendable {
         let relay: Relay
         let errands = Errands()
         let places: Places
+        let registry = Registry()
         let api: API
 
         init(_ settings: Settings, _ materials: Materials, log: Log) throws(Failure) {
@@ -89,7 +95,7 @@ public final class Daemon: Sendable {
                         isAlone: url.isEmbedded),
                     store: store, push: courier, phones: materials.phones,
                     masterKey: materials.masterKey.secret, sealer: try materials.masterKey.sealer(), time: time,
-                    randomness: randomness, log: log,
+                    randomness: randomness, log: log, metrics: RelayMetrics(registry),
                     placeOf: { [places] ip in places.place(of: ip) },
                     spawn: { [errands] work in errands.spawn(work) })
             } catch {
@@ -162,7 +168,10 @@ public final class Daemon: Sendable {
         await errands.settled(within: .seconds(3))
         courier?.close()
         await errands.settled(within: .seconds(1))
-        await group.loops[0].perform { [relay] in await relay.leave() }
+        await group.loops[0].perform { [relay, page] in
+            await relay.leave()
+            page?.value.stop()
+        }
         store.close()
         group.stopAndJoin()
         log.notice("daemon.stopped")

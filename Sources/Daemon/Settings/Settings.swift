@@ -19,6 +19,8 @@ public struct Settings: Sendable, Equatable {
     public var places: FileName?
     /// What holds for websites that say nothing else.
     public var policy = Policy()
+    /// Where counters are shown; nil is nowhere.
+    public var metrics: LocalAddress?
     public var log = LogForm()
 
     public init(directory: String, origin: WebAddress, listen: HostPort, storage: StorageText) {

@@ -37,6 +37,10 @@ public enum SettingsKeys {
                 "geo.database", \.places, example: "GeoLite2-City.mmdb",
                 "A MaxMind database of cities or of countries. It is kept in memory; SIGHUP reads it again.")
         ] + policies + [
+            .optional(
+                "metrics.listen", \.metrics, example: "127.0.0.1:9464",
+                "An address of this machine alone where http://…/metrics shows what is counted, as Prometheus reads it."
+            ),
             .standard("log.format", \.log.format, "logfmt or json; always one event a line, to standard error."),
             .standard("log.level", \.log.level, "The least that is logged: debug, info, notice, warning, error."),
         ]
@@ -86,6 +90,7 @@ public enum SettingsKeys {
         "tls": "Certificates and keys, all PEM. `twoefay init` makes them.",
         "push": "How phones are woken. Without a topic nothing is pushed.",
         "geo": "Where an address is, for the person who is asked. Without a database a place is never named.",
+        "metrics": "Counters, for callers on this machine.",
         "policies": "What holds for websites for which `twoefay website add` said nothing else.",
         "log": "The log.",
     ]

@@ -1,5 +1,6 @@
 import Glibc
 import Bytes
+import EventLoop
 import Log
 import Storage
 
@@ -73,6 +74,22 @@ public struct HostPort: SettingsText, Hashable {
         else { return nil }
         return (String(host), port)
     }
+}
+
+/// An address to listen on that only this machine itself can reach: `127.0.0.1:9464`, `[::1]:9464`.
+public struct LocalAddress: SettingsText, Hashable {
+    public let place: HostPort
+
+    public init(settingsText text: String) throws(SettingsFault) {
+        place = try HostPort(settingsText: text)
+        guard SocketAddress(host: place.host, port: place.port)?.isLoopback == true else {
+            throw SettingsFault(
+                "must be an address of this machine alone, as in 127.0.0.1:9464 or [::1]:9464: whoever asks there is "
+                    + "not asked who they are")
+        }
+    }
+
+    public var settingsText: String { place.settingsText }
 }
 
 /// `https://host[:port]`, and nothing behind it.

@@ -1,0 +1,46 @@
+import EventLoop
+import Glibc
+import HTTP
+import HTTP1
+import Log
+import Metrics
+
+/// `/metrics`, for a Prometheus on this machine.
+struct MetricsPage: Pages {
+    let registry: Registry
+
+    func answer(_ request: Request) async -> Response {
+        guard request.path == "/metrics" else { return .plain(404, "What is counted stands at /metrics.\n") }
+        guard request.method != "POST" else {
+            return .plain(405, "Nothing can be sent here.\n", [Fields.Field("allow", "GET, HEAD")])
+        }
+        return Response(
+            status: 200, fields: Fields([Fields.Field("content-type", Registry.contentType)]),
+            body: registry.exposition())
+    }
+
+    /// Listens where the settings say so.
+    static func start(
+        _ settings: Settings, _ registry: Registry, on loop: EventLoop, log: Log
+    ) async throws(Failure) -> LoopBound<HTTP1Server>? {
+        guard let wanted = settings.metrics?.place else { return nil }
+        let outcome = await loop.perform { () async -> Result<LoopBound<HTTP1Server>, Failure> in
+            do throws(SystemFailure) {
+                guard let address = SocketAddress(host: wanted.host, port: wanted.port) else {
+                    throw SystemFailure("\(wanted.host)", EADDRNOTAVAIL)
+                }
+                let server = try HTTP1Server(
+                    loop: loop, address: address, pages: MetricsPage(registry: registry), log: log)
+                try server.start()
+                log.notice("metrics.started", [.address: server.address.description])
+                return .success(LoopBound(server, on: loop))
+            } catch {
+                return .failure(
+                    Failure(
+                        .unavailable, "cannot listen on \(wanted.settingsText): \(error)",
+                        next: "Choose another port ('metrics.listen' in the settings), or stop what has it."))
+            }
+        }
+        return try outcome.get()
+    }
+}
