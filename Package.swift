@@ -35,7 +35,10 @@ let package = Package(
         // What the packages under Benchmarks/ measure.
         .library(
             name: "parts",
-            targets: ["Bytes", "Domain", "EventLoop", "HTTP", "HTTP2", "Log", "Relay", "Storage", "TLS", "World"]),
+            targets: [
+                "Bytes", "Crypto", "Domain", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Relay", "Storage", "TLS",
+                "World",
+            ]),
     ],
     targets: [
         // C libraries, each touched by the one module that names it below.
