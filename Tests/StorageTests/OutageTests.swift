@@ -24,12 +24,13 @@ extension HarmedServerTests {
                 caller = EventLoop.simulated(name: "caller", time: time) { _ in 0 }
             }
 
-            /// Many at once, as requests are, and then their deadline, however little the machine has done until then:
-            /// how many failed.
-            func failures(of count: Int) -> Int {
+            /// Many at once, as requests are, and their deadline once the store has noticed that it fails, which on a
+            /// slow machine might be later: how many failed.
+            func failures(of count: Int) async -> Int {
                 let kept = (0..<count).map { number in
                     store.submit(number.isMultiple(of: 2) ? TestScript.raise(1) : TestScript.value(of: 1), on: caller)
                 }
+                await database.sink.lines(of: "store.failing", count: 1)
                 time.advance(by: StoreOptions().deadline)
                 while caller.turn() {}
                 return kept.count { $0.failure != nil }
@@ -48,8 +49,7 @@ extension HarmedServerTests {
             defer { bench.store.close() }
             _ = try await bench.store.run(TestScript.counter(1))
             server.kill()
-            #expect(bench.failures(of: 500) == 500)
-            await bench.database.sink.lines(of: "store.failing", count: 1)
+            #expect(await bench.failures(of: 500) == 500)
             #expect(bench.store.trouble != nil)
             try server.start()
             try await bench.recover()
@@ -63,8 +63,7 @@ extension HarmedServerTests {
             _ = try await bench.store.run(TestScript.counter(1))
             server.pause()
             // Several times over, as clients do that try again.
-            for _ in 0..<3 { #expect(bench.failures(of: 500) == 500) }
-            await bench.database.sink.lines(of: "store.failing", count: 1)
+            for _ in 0..<3 { #expect(await bench.failures(of: 500) == 500) }
             server.resume()
             try await bench.recover()
             // Nothing of what was given up was done in the meantime but the writes that were on their way.
