@@ -33,7 +33,7 @@ import World
     }
 
     @Test func aServiceThatStaysAwayIsReported() async throws {
-        var options = APNsOptions()
+        var options = APNsOptions.patient
         options.deadline = .milliseconds(400)
         try await Rig.with(options: options) { rig in
             await rig.apple.stop()
@@ -118,7 +118,7 @@ import World
     }
 
     @Test func aConnectionThatIsDeadIsFoundBeforeTheDeadline() async throws {
-        var options = APNsOptions()
+        var options = APNsOptions.patient
         options.deadline = .seconds(60)
         options.suspicion = .seconds(1)
         options.pingTimeout = .seconds(1)

@@ -107,7 +107,7 @@ import World
     }
 
     @Test func aFullQueueRefusesWithAReason() async throws {
-        var options = APNsOptions()
+        var options = APNsOptions.patient
         options.capacity = 1
         var limits = FakeAPNs.limits
         limits.drain = .milliseconds(1)

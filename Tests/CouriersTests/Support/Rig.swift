@@ -12,6 +12,18 @@ import TestSupport
 import Testing
 import World
 
+extension APNsOptions {
+    /// For a machine that has much else to do.
+    static var patient: APNsOptions {
+        var options = APNsOptions()
+        options.deadline = .seconds(120)
+        options.suspicion = .seconds(60)
+        options.connectTimeout = .seconds(60)
+        options.pingTimeout = .seconds(60)
+        return options
+    }
+}
+
 /// A courier and the service it sends to, each on a loop of its own, with real TLS and HTTP/2 between them.
 final class Rig: Sendable {
     enum Kind: Sendable { case token, certificate }
@@ -57,7 +69,7 @@ final class Rig: Sendable {
     static func with(
         _ kind: Kind = .token, time: any TimeSource = SystemTime(), limits: ServerLimits = FakeAPNs.limits,
         tokenUpdates: Int = 50, trusts: Bool = true, names: [String] = ["127.0.0.1"],
-        options: APNsOptions = APNsOptions(), _ body: (Rig) async throws -> Void
+        options: APNsOptions = .patient, _ body: (Rig) async throws -> Void
     ) async throws {
         let group = try LoopGroup.start(count: 3, time: SystemTime())
         defer { group.stopAndJoin() }

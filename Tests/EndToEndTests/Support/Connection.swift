@@ -14,6 +14,13 @@ final class Connection: Sendable {
     private let client: LoopBound<HTTP2Client>
     private let authority: String
 
+    /// For a machine that has much else to do.
+    private static let patient = {
+        var options = ClientOptions()
+        options.connectTimeout = .seconds(120)
+        return options
+    }()
+
     struct Refused: Error { let failure: ConnectionFailure }
 
     init(_ party: Party) async throws {
@@ -26,9 +33,12 @@ final class Connection: Sendable {
         let loop = group.loops[0]
         self.group = group
         authority = String(caller.origin.dropFirst("https://".count))
+        let options = Self.patient
         let client = await loop.perform {
             LoopBound(
-                HTTP2Client(loop: loop, host: "127.0.0.1", port: caller.port, tls: tls, log: Log(minimum: .error)),
+                HTTP2Client(
+                    loop: loop, host: "127.0.0.1", port: caller.port, tls: tls, options: options,
+                    log: Log(minimum: .error)),
                 on: loop)
         }
         self.client = client
@@ -56,7 +66,7 @@ final class Connection: Sendable {
             method: method, path: path, authority: authority, fields: Fields(fields),
             body: body.map { JSONWriter.write($0) } ?? [])
         let client = client
-        return try await client.loop.perform { await client.value.send(request, deadline: .seconds(30)) }.get()
+        return try await client.loop.perform { await client.value.send(request, deadline: .seconds(120)) }.get()
     }
 }
 
