@@ -141,8 +141,17 @@ public final class Child: Sendable {
         return try found.get()
     }
 
-    /// Waits until `look` finds something; it looks again after everything that happens.
+    /// Waits until `look` finds something; it looks again after everything that happens. A test whose time limit is over
+    /// waits for nothing more of a program that is killed.
     private func value<Value: Sendable>(_ look: @escaping (borrowing State) -> Value?) async -> Value {
+        await withTaskCancellationHandler {
+            await awaited(look)
+        } onCancel: {
+            signal(SIGKILL)
+        }
+    }
+
+    private func awaited<Value: Sendable>(_ look: @escaping (borrowing State) -> Value?) async -> Value {
         while true {
             if let value = state.withLock({ look($0) }) { return value }
             await withCheckedContinuation { continuation in

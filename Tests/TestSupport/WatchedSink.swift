@@ -5,7 +5,10 @@ import Synchronization
 public final class WatchedSink: LogSink {
     private struct State {
         var lines: [String] = []
-        var waiting: [(event: String, count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiting: [(event: String, count: Int, number: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var numbers = 0
+        /// Those whose test was given up.
+        var cancelled: Set<Int> = []
     }
 
     private let state = Mutex(State())
@@ -31,15 +34,29 @@ public final class WatchedSink: LogSink {
         for continuation in ready { continuation.resume() }
     }
 
-    /// Returns when there are so many lines of that event.
+    /// Returns when there are so many lines of that event, or the test's time limit is over.
     public func lines(of event: String, count: Int) async {
-        await withCheckedContinuation { continuation in
-            let isReady = state.withLock { state in
-                let isReady = state.lines.count { Self.isOf(event, $0) } >= count
-                if !isReady { state.waiting.append((event, count, continuation)) }
-                return isReady
+        let number = state.withLock { state in
+            state.numbers += 1
+            return state.numbers
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isReady = state.withLock { state in
+                    let isReady =
+                        state.cancelled.contains(number) || state.lines.count { Self.isOf(event, $0) } >= count
+                    if !isReady { state.waiting.append((event, count, number, continuation)) }
+                    return isReady
+                }
+                if isReady { continuation.resume() }
             }
-            if isReady { continuation.resume() }
+        } onCancel: {
+            let waiting = state.withLock { state in
+                state.cancelled.insert(number)
+                defer { state.waiting.removeAll { $0.number == number } }
+                return state.waiting.first { $0.number == number }
+            }
+            waiting?.continuation.resume()
         }
     }
 }
