@@ -23,8 +23,10 @@ extension Store: KeepStore {
     }
 
     public func dropKept(before: Timestamp) async throws(StoreFailure) {
-        let script = Script("tidy", writes: [Step(dropOldAnswers, .moment(before))])
-        try await run(Query(script: script) { _ in () })
+        let script = Script(
+            "tidy", writes: [Step(dropOldAnswers, .moment(before))], reads: [Step(oldAnswer, .moment(before))])
+        // One transaction after the other, so that requests come in between.
+        while try await run(Query(script: script) { rows in rows.first?.isEmpty == false }) {}
     }
 
     public func check() async -> StoreFailure? {
@@ -48,6 +50,12 @@ private let beats = Statement("SELECT id, beat FROM relay")
 private let freeErrands = Statement("UPDATE outbox SET holder = NULL, claim = NULL, due_at = ? WHERE holder = ?")
 private let dropRelay = Statement("DELETE FROM relay WHERE id = ?")
 
-private let dropOldAnswers = Statement("DELETE FROM idempotency WHERE created_at < ?")
+private let dropOldAnswers = Statement(
+    """
+    DELETE FROM idempotency WHERE
+    /*M! created_at < ? ORDER BY created_at LIMIT 500 */
+    /*S! rowid IN (SELECT rowid FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT 500) */
+    """)
+private let oldAnswer = Statement("SELECT 1 FROM idempotency WHERE created_at < ? LIMIT 1")
 
 private let readAnything = Statement("SELECT count(*) FROM relay")
