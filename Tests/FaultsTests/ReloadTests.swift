@@ -46,13 +46,31 @@ import World
         #expect(try await shown(scene.relay) == renewed)
     }
 
+    /// Phones would not know the relay again.
+    @Test func theAuthorityThatPhonesPinStays() async throws {
+        let scene = try await Scene.start()
+        let before = try await shown(scene.relay)
+        let other = try CertificateAuthority.create(commonName: "another", days: 90, at: SystemTime().now())
+        try TextFile.write(try other.certificatePEM(), to: scene.relay.file("ca.pem"))
+        try TextFile.write(try other.keyPEM().reveal(), to: scene.relay.file("ca.key"))
+        // What is shown does not lead to it, and then it does.
+        for (number, reason) in ["append it", "has another key"].enumerated() {
+            scene.relay.signal(SIGHUP)
+            let logged = try await scene.relay.logged("event=daemon.reload ", number: number + 1)
+            #expect(logged.contains(reason), "\(logged)")
+            #expect(try await shown(scene.relay) == before)
+            _ = try renew(scene.relay)
+        }
+    }
+
     /// Puts a new certificate and key in the place of the server's; its serial.
     private func renew(_ relay: RunningRelay) throws -> String {
         let authority = try CertificateAuthority(
             certificatePEM: try TextFile.bytes(relay.file("ca.pem")),
             keyPEM: Secret(try TextFile.bytes(relay.file("ca.key"))))
         let issued = try authority.issueServer(names: ["localhost", "127.0.0.1"], days: 90, at: SystemTime().now())
-        try TextFile.write(try issued.certificatePEM(), to: relay.file("server.pem"))
+        let chain = try issued.certificatePEM() + authority.certificatePEM()
+        try TextFile.write(chain, to: relay.file("server.pem"))
         try TextFile.write(try issued.keyPEM().reveal(), to: relay.file("server.key"))
         return issued.certificate.serial
     }

@@ -88,6 +88,15 @@ import Testing
         #expect(json["places"]?.object?["made_at"] == "2026-09-21T14:13:20.000Z")
     }
 
+    @Test func refuseAServerCertificateWithoutTheAuthorityThatPhonesPin() async throws {
+        let installed = try await Installed()
+        let alone = "openssl x509 -in server.pem -out alone.pem && mv alone.pem server.pem"
+        try #require(try await Child.run("sh", ["-c", alone], in: installed.directory("relay")).status == 0)
+        let checked = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(checked.status == 1)
+        #expect(checked.errors.contains("ca.pem, whose key phones pin; append it"), "\(checked.errors)")
+    }
+
     @Test func tellAMissingStoreFromABrokenOneAndMakeIt() async throws {
         let installed = try await Installed()
         _ = try await Child.run("sh", ["-c", "rm twoefay.db*"], in: installed.directory("relay"))

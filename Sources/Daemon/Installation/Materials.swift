@@ -72,6 +72,7 @@ private struct Reading {
         let push = push()
         let places = places()
         fits(server, key)
+        leads(chain, to: authority)
         guard let chain, let key, let authority, let websites, let phones, let masterKey else { return nil }
         return Materials(
             certificate: chain, key: key, authority: authority, websites: websites, phones: phones, revoked: revoked,
@@ -149,6 +150,14 @@ private struct Reading {
         } catch {
             problems.append("\(path): \(error.description)")
         }
+    }
+
+    /// Phones know the authority by its key alone, so they have to be shown its certificate.
+    private mutating func leads(_ chain: [UInt8]?, to authority: Certificate?) {
+        guard let chain, let authority, let shown = try? Certificate.all(pem: chain) else { return }
+        guard !shown.contains(where: { $0.spkiThumbprint == authority.spkiThumbprint }) else { return }
+        let (file, path) = (settings.path(of: settings.tls.certificate), settings.path(of: settings.tls.authority))
+        problems.append("\(file): does not end with the certificate in \(path), whose key phones pin; append it")
     }
 
     private mutating func push() -> Materials.Push? {

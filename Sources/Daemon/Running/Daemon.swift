@@ -28,6 +28,8 @@ public final class Daemon: Sendable {
     private let places: Places
     private let rounds: Rounds
     private let errands: Errands
+    /// The thumbprint of the authority that activations name.
+    private let pin: [UInt8]
     private let log: Log
 
     /// Starts. When this returns, it listens.
@@ -36,7 +38,7 @@ public final class Daemon: Sendable {
         for warning in materials.warnings { log.warning("daemon.soon", [.reason: warning]) }
         let parts = try Parts(settings, materials, log: log)
         do {
-            return try await Daemon(settings, try materials.tls(), parts, log: log)
+            return try await Daemon(settings, try materials.tls(), materials.authority.spkiThumbprint, parts, log: log)
         } catch {
             parts.close()
             throw error
@@ -44,9 +46,10 @@ public final class Daemon: Sendable {
     }
 
     private init(
-        _ settings: Settings, _ tls: TLSServerContext, _ parts: Parts, log: Log
+        _ settings: Settings, _ tls: TLSServerContext, _ pin: [UInt8], _ parts: Parts, log: Log
     ) async throws(Failure) {
         self.settings = settings
+        self.pin = pin
         self.log = log
         store = parts.store
         courier = parts.courier
@@ -180,8 +183,14 @@ public final class Daemon: Sendable {
     /// Reads certificates, revocation lists and the database of places again, for the connections and the logins to come.
     /// If anything is wrong with any file, everything stays as it was.
     public func reload() async {
-        do {
+        do throws(Failure) {
             let materials = try Materials.load(settings, at: SystemTime().now())
+            guard materials.authority.spkiThumbprint == pin else {
+                throw Failure(
+                    .failed,
+                    "\(settings.path(of: settings.tls.authority)): has another key, and phones pin the old one",
+                    next: "A restart takes it, and phones have to be bound again.")
+            }
             let tls = try materials.tls()
             places.replace(materials.places)
             for server in servers { await server.loop.perform { server.value.replace(tls: tls) } }
