@@ -57,6 +57,8 @@ public enum Approval: String, Sendable, CaseIterable {
 /// Who changed a user or a phone.
 public enum Doer: String, Sendable, CaseIterable {
     case phone, website, `operator`
+    /// Whoever had the revocation code.
+    case code
 }
 
 /// What websites and users are told of when it happens.
@@ -73,6 +75,13 @@ public enum StepState: String, Sendable, CaseIterable {
 
 public enum DeviceState: String, Sendable, CaseIterable {
     case waiting, active, suspended, revoked
+}
+
+/// What a website can make of a phone that is bound, and undo.
+public enum DeviceSwitch: String, Sendable, CaseIterable {
+    case active, suspended
+
+    public var state: DeviceState { self == .active ? .active : .suspended }
 }
 
 public enum Platform: String, Sendable, CaseIterable {

@@ -72,6 +72,11 @@ extension Relay {
             try await store.website(named: name, key: key)
         }
         guard let row else { throw .unauthenticated }
+        return try website(row)
+    }
+
+    /// The website with its policies, as the installation and its row have them.
+    func website(_ row: WebsiteRow) throws(Refusal) -> Website {
         do {
             let policy = try settings.policy.changed(by: row.policy)
             return Website(id: row.id, name: row.name, displayName: row.displayName, policy: policy)

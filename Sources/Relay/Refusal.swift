@@ -4,8 +4,9 @@ import Domain
 public enum Refusal: Error, Sendable, Equatable {
     case unauthenticated
     case forbidden(String)
-    /// A further factor needs this challenge to succeed first; then the call is repeated with it.
-    case approvalRequired(ChallengeID)
+    /// A further factor needs this challenge to succeed first; then the call is repeated with it. The number is what the
+    /// person has to carry to the phone.
+    case approvalRequired(ChallengeID, number: String?)
     case notFound
     case invalid([FieldFault])
     case conflict([FieldFault])
@@ -20,7 +21,7 @@ public enum Refusal: Error, Sendable, Equatable {
 /// What is wrong with one parameter of a request.
 public struct FieldFault: Sendable, Equatable {
     public enum Code: String, Sendable {
-        case missing, unknown, type, format, length, mismatch, taken
+        case missing, unknown, type, format, length, mismatch, taken, state
     }
 
     public let parameter: String

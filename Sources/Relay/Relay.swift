@@ -5,8 +5,8 @@ import Log
 import World
 
 /// Everything the five verbs need from the store. Storage implements each port beside the SQL of its verb.
-public typealias RelayStore = IdentifyStore & RegisterStore & BindStore & AskStore & DeliverStore & AnswerStore
-    & PendingStore & KeepStore & RepeatStore
+public typealias RelayStore = IdentifyStore & RegisterStore & ActivateStore & BindStore & DeviceStore & AskStore
+    & DeliverStore & AnswerStore & PendingStore & KeepStore & RepeatStore
 
 /// The product: five verbs over a store and a push service. It holds no connection and blocks no thread, and is shared
 /// by all loops; what it remembers between requests are the held ones (`waits`).
@@ -50,6 +50,7 @@ public final class Relay: Sendable {
     public let nonces: Nonces
     let proofs = Proofs()
     let peers = Peers()
+    let senders = Senders()
     let running = Running()
 
     public init(

@@ -93,14 +93,16 @@ public final class RelayRig: Sendable {
 
     /// A website with a key of its own, known to the relay. Where it does not matter how an answer is proved, its phones
     /// answer plainly.
-    public func website(_ name: String, policies: [String: String] = [:]) async throws -> Website {
+    public func website(
+        _ name: String, policies: [String: String] = [:], callback: String? = nil
+    ) async throws -> Website {
         var policy = Policy()
         policy.answers = .certificate
         for (key, text) in policies { try policy.set(key, to: text) }
         let key = SHA256.hash(Array(name.utf8))
         let json = policy.json
         let new = Websites.New(
-            id: relay.operations.draw(), name: name, displayName: "The \(name)", policy: json, callback: nil,
+            id: relay.operations.draw(), name: name, displayName: "The \(name)", policy: json, callback: callback,
             keyThumbprint: key, createdAt: time.now())
         let operation = relay.operations.new()
         let query = Websites.add(new, as: operation)
@@ -120,19 +122,22 @@ public final class RelayRig: Sendable {
                 as: relay.operations.new())
         }
         let phone = try TestPhone(pushToken: pushToken ?? "push-\(username)")
-        let bound = try await bind(phone, user: token, code: activation.code, website: website.name)
+        let binding = try await bind(phone, user: token, code: activation.code, website: website.name)
+        guard case .bound(let bound) = binding else { throw RigFailure("the first phone has to wait") }
         let key = phone.key.publicKey.spkiThumbprint
         return (token, phone, try await on { relay in try await relay.device(bound.device, key: key) })
     }
 
-    public func bind(_ phone: TestPhone, user: UserToken, code: String, website: String) async throws -> Bound {
+    public func bind(
+        _ phone: TestPhone, user: UserToken, code: String, website: String, from sender: String = "192.0.2.1"
+    ) async throws -> Binding {
         let proof = try phone.proof(
             token: user.text, code: code, origin: Self.origin, website: website, at: time.now())
         return try await on { relay in
             try await relay.bind(
                 BindRequest(
                     token: user, pushToken: phone.pushToken, activationCode: code, proof: proof, binding: nil,
-                    name: "Phone", platform: .ios, environment: .production))
+                    name: "Phone", platform: .ios, environment: .production), from: sender)
         }
     }
 }

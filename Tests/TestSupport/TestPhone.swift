@@ -82,6 +82,21 @@ public final class TestPhone: Sendable {
         return try JWS.sign(header: fields, payload: JSONWriter.write(.object(claims)), key: key)
     }
 
+    /// The `twoefay-token+jwt` of a bound phone that the push service finds elsewhere now.
+    public func movedTo(
+        _ pushToken: String, device: DeviceID, origin: String, website: String, at now: Timestamp,
+        header: (inout JSONObject) -> Void = { _ in }, claims change: (inout JSONObject) -> Void = { _ in }
+    ) throws -> String {
+        var fields: JSONObject = ["typ": "twoefay-token+jwt", "kid": .string(device.text)]
+        var claims: JSONObject = [
+            "v": .integer(1), "aud": .string("\(origin)#\(website)"), "dev_token": .string(pushToken),
+            "iat": .integer(now.seconds),
+        ]
+        header(&fields)
+        change(&claims)
+        return try JWS.sign(header: fields, payload: JSONWriter.write(.object(claims)), key: key)
+    }
+
     /// What TLS would say of the certificate that the relay gave this phone.
     public func certificate(device: DeviceID) -> ClientCertificate {
         ClientCertificate(

@@ -99,6 +99,18 @@ extension Field where Value: RawRepresentable<String> & CaseIterable {
     }
 }
 
+extension Field where Value == Bool {
+    static func flag(_ name: String, _ summary: String) -> Field {
+        Field(name: name, summary: summary, schema: ["type": "boolean"]) { value, parameter, faults in
+            guard case .bool(let flag) = value else {
+                faults.append(FieldFault(parameter, .type, "must be true or false"))
+                return nil
+            }
+            return flag
+        }
+    }
+}
+
 extension Field where Value == Int {
     static func integer(_ name: String, _ range: ClosedRange<Int>, _ summary: String) -> Field {
         let (low, high) = (range.lowerBound, range.upperBound)

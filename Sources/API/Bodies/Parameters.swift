@@ -26,6 +26,15 @@ enum Parameters {
     static let environment = Field<PushEnvironment>.word(
         "environment", "The push service's; production where nothing is said")
 
+    static let approval = Field.opaque(
+        "approval", limit: 128, "The challenge with which the user has approved, as approval_required named it")
+    static let deviceSwitch = Field<DeviceSwitch>.word(
+        "state", "suspended: it answers no more, until it is active again")
+    static let signedPushToken = Field.opaque(
+        "dev_token", limit: 8192, "A twoefay-token+jwt with the new push token, signed by the phone's key")
+    static let renewal = Field.flag("certificate", "true: a new certificate for the phone's key")
+    static let revocationCode = Field.opaque("revocation_code", limit: 64, "As the phone got it from /verify")
+
     // Challenges.
     static let challenge = Field.opaque("challenge", limit: 128, "The challenge, as /login named it")
     static let known = Field<[String]>.values(

@@ -8,7 +8,9 @@ extension Form {
     func read(_ request: Request, places: [String: String], method: String) throws(Problem) -> JSONObject {
         var object = JSONObject()
         if !request.body.isEmpty {
-            guard method == "POST" else { throw Problem(.malformed, "A \(method) request has no body") }
+            guard ["POST", "PATCH"].contains(method) else {
+                throw Problem(.malformed, "A \(method) request has no body")
+            }
             object = try Self.object(request)
         }
         var faults: [FieldFault] = []

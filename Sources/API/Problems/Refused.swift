@@ -9,9 +9,10 @@ extension Problem {
         switch refusal {
         case .unauthenticated: self = .unauthenticated
         case .forbidden(let why): self.init(.forbidden, why)
-        case .approvalRequired(let challenge):
+        case .approvalRequired(let challenge, let number):
             self.init(.approvalRequired, "Once this challenge has succeeded, repeat the call with it as approval")
             members.set("challenge", .string(challenge.text))
+            if let number { members.set("number", .string(number)) }
         case .notFound: self = .notFound
         case .invalid(let faults): self = .invalid(faults)
         case .conflict(let faults): self.init(.conflict, Self.list(faults), faults: faults)

@@ -12,6 +12,8 @@ struct Call: Sendable {
     let body: JSONObject
     /// Under which a change is made; the same when the request comes again under its Idempotency-Key.
     let operation: Operation
+    /// The address that the request came from.
+    let remote: String
     /// How long the caller would wait for an answer (`Prefer: wait=N`).
     let patience: Int?
 

@@ -78,7 +78,8 @@ struct Inbound: Sendable {
         _ caller: Caller, _ body: JSONObject, as operation: Operation, repeated: Repeatable?
     ) async -> Outcome {
         let call = Call(
-            api: api, places: places, body: body, operation: operation, patience: Preference.wait(request.fields))
+            api: api, places: places, body: body, operation: operation, remote: request.remote,
+            patience: Preference.wait(request.fields))
         let verdict: Verdict
         do throws(Refusal) {
             verdict = try await form.run(call, for: caller)

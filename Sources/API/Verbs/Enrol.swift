@@ -28,7 +28,12 @@ enum Enrol {
         ),
         Route(
             "POST", "/user/{username}/activation", "Gives the activation of a further phone",
-            Form(.website(activate), answers: [(201, "code, uri, qr, expires_at")])),
+            Form(
+                .website(activate), [P.approval.optional],
+                answers: [
+                    (201, "code, uri, qr, expires_at"),
+                    (403, "approval_required: challenge and number? of what the user is asked now"),
+                ])),
         Route(
             "POST", "/verify", "Binds a phone",
             Form(
@@ -36,7 +41,13 @@ enum Enrol {
                 [
                     P.idToken.required, P.pushToken.required, P.activationCode.required, P.proof.required,
                     P.binding.optional, P.deviceName.optional, P.platform.optional, P.environment.optional,
-                ], answers: [(200, "login, device, certificate, revocation_code")]),
+                ],
+                answers: [
+                    (200, "login: verified, device, certificate, revocation_code"),
+                    (200, "login: wait, device, number?, until the user has approved: send the same again"),
+                    (409, "the user has as many phones as the policy allows"),
+                    (429, "too many wrong codes from this sender"),
+                ]),
             Form(
                 .website(verifyByWebsite), [P.idToken.required, P.pushToken.required], isOriginal: true,
                 answers: [(200, "login")])),
@@ -51,8 +62,11 @@ enum Enrol {
     }
 
     @Sendable static func activate(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+        let username = try username(call)
+        // A malformed one is told apart from a wrong one by nobody.
+        let approval = call[P.approval].map { ChallengeID($0) ?? call.relay.operations.draw() }
         let activation = try await call.relay.activate(
-            username: try username(call), by: website, as: call.operation)
+            username: username, approval: approval, by: website, as: call.operation)
         return .secret(try activation.json())
     }
 
@@ -66,7 +80,7 @@ enum Enrol {
                 200,
                 [
                     "token": .string(user.token.text), "email": .text(user.email), "phone": .text(user.phone),
-                    "factors": .array(factors(devices)), "devices": .array(views),
+                    "factors": .array(factors(devices, of: user)), "devices": .array(views),
                 ]))
     }
 
@@ -77,20 +91,14 @@ enum Enrol {
 
     @Sendable static func verify(_ call: Call) async throws(Refusal) -> Verdict {
         // Which element was wrong is told to no one, so a malformed token is one more that is not right.
-        guard let token = UserToken(try call.required(P.idToken)) else { throw .unauthenticated }
-        let bound = try await call.relay.bind(
+        let token = UserToken(try call.required(P.idToken)) ?? call.relay.operations.draw()
+        let binding = try await call.relay.bind(
             BindRequest(
                 token: token, pushToken: try call.required(P.pushToken),
                 activationCode: try call.required(P.activationCode), proof: try call.required(P.proof),
                 binding: call[P.binding], name: call[P.deviceName], platform: call[P.platform] ?? .other,
-                environment: call[P.environment] ?? .production))
-        return .answer(
-            Answer(
-                200,
-                [
-                    "login": "verified", "device": .string(bound.device.text),
-                    "certificate": .string(bound.certificate), "revocation_code": .string(bound.revocationCode),
-                ]))
+                environment: call[P.environment] ?? .production), from: call.remote)
+        return .answer(Answer(200, binding.json))
     }
 
     @Sendable static func verifyByWebsite(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
@@ -101,17 +109,18 @@ enum Enrol {
     }
 
     /// A name that no user can have is nobody's.
-    private static func username(_ call: Call) throws(Refusal) -> String {
+    static func username(_ call: Call) throws(Refusal) -> String {
         let username = try call.place("username")
         guard FieldRule.username(username) == nil else { throw .notFound }
         return username
     }
 
-    /// What the user could be asked by: as yet, phones.
-    private static func factors(_ devices: [DeviceView]) -> [JSONValue] {
+    /// What the user can be asked by, or could if it were not waiting, suspended, locked or frozen: as yet, phones.
+    private static func factors(_ devices: [DeviceView], of user: UserRow) -> [JSONValue] {
         let states = devices.map(\.state)
-        guard let best = [DeviceState.active, .waiting, .suspended].first(where: states.contains) else { return [] }
-        return [.object(["kind": .word(Factor.push), "state": .word(best)])]
+        guard let best = [DeviceState.active, .suspended, .waiting].first(where: states.contains) else { return [] }
+        let state: JSONValue = user.state == .active ? .word(best) : .word(user.state)
+        return [.object(["kind": .word(Factor.push), "state": state])]
     }
 }
 

@@ -48,6 +48,22 @@ extension DeviceView {
     }
 }
 
+extension Binding {
+    var json: JSONObject {
+        switch self {
+        case .bound(let bound):
+            return [
+                "login": "verified", "device": .string(bound.device.text),
+                "certificate": .string(bound.certificate), "revocation_code": .string(bound.revocationCode),
+            ]
+        case .waiting(let device, let number):
+            var object: JSONObject = ["login": "wait", "device": .string(device.text)]
+            if let number { object.set("number", .string(number)) }
+            return object
+        }
+    }
+}
+
 extension Told {
     /// What /auth says; /backup says the same with its own word in `login`.
     func json(login: String? = nil) -> JSONObject {

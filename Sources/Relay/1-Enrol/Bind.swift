@@ -1,32 +1,8 @@
 import Bytes
 import Crypto
 import Domain
-import JSON
 import Log
 import World
-
-/// Enrol: a phone is bound, by itself with an activation code and a proof of its key, or by its website (the
-/// original's form, where the website's policy allows it).
-public protocol BindStore: Sendable {
-    /// The user and its website for a token, or nil.
-    func enrolment(of token: UserToken) async throws(StoreFailure) -> Enrolment?
-    func bind(_ device: NewDevice, digest: [UInt8], as operation: Operation) async throws(StoreFailure) -> Bool
-    /// Binds or replaces the one keyless phone that a website keeps for its user.
-    func bindByWebsite(_ device: NewDevice, website: WebsiteID, as operation: Operation)
-        async throws(StoreFailure) -> Bool
-}
-
-public struct Enrolment: Sendable, Equatable {
-    public let user: UserID
-    public let website: String
-    public let policy: String
-
-    public init(user: UserID, website: String, policy: String) {
-        self.user = user
-        self.website = website
-        self.policy = policy
-    }
-}
 
 /// What a phone sends to be bound.
 public struct BindRequest: Sendable {
@@ -55,18 +31,10 @@ public struct BindRequest: Sendable {
     }
 }
 
-public struct NewDevice: Sendable {
-    public let id: DeviceID
-    public let user: UserID
-    public let name: String?
-    public let platform: Platform
-    public let environment: PushEnvironment
-    public let pushToken: String
-    public let publicKey: [UInt8]?
-    public let thumbprint: [UInt8]?
-    public let revocation: [UInt8]?
-    public let binding: String?
-    public let at: Timestamp
+public enum Binding: Sendable, Equatable {
+    case bound(Bound)
+    /// Its user has to approve of it, with the number that the new phone shows.
+    case waiting(DeviceID, number: String?)
 }
 
 public struct Bound: Sendable, Equatable {
@@ -80,58 +48,128 @@ extension Relay {
     /// What a phone's certificate names it by: this and its id.
     public static let deviceURI = "twoefay:device:"
 
-    /// Binds a phone. Which element was wrong is told to no one: everything but success is `unauthenticated`.
+    /// Binds a phone, or tells how far that has come: a phone may send the same again, after an answer that it never saw
+    /// and to learn whether its user has approved of it.
     ///
-    /// The operation follows from code and key, so a phone that never saw the answer may send the same again.
-    public func bind(_ request: BindRequest) async throws(Refusal) -> Bound {
-        let enrolment = try await ask("verify") { () async throws(StoreFailure) in
-            try await store.enrolment(of: request.token)
+    /// Which element was wrong is told to no one: everything but success is `unauthenticated`, and slows the sender down.
+    public func bind(_ request: BindRequest, from sender: String = "") async throws(Refusal) -> Binding {
+        try await taking(from: sender) { () async throws(Refusal) in
+            let enrolment = try await ask("verify") { () async throws(StoreFailure) in
+                try await store.enrolment(of: request.token)
+            }
+            guard let enrolment,
+                let key = EnrolProof.key(request, origin: settings.origin, website: enrolment.website.name)
+            else { throw .unauthenticated }
+            return try await advance(Candidate(request, key, enrolment, sender, self))
         }
-        guard let enrolment, let key = EnrolProof.key(request, origin: settings.origin, website: enrolment.website)
-        else { throw .unauthenticated }
-        let digest = SHA256.hash(Array(request.activationCode.utf8))
-        let operation = operations.fixed("bind", digest + key.spkiThumbprint)
-        // One key of one user is one phone, however often it is bound.
-        let phone = operations.fixed("device", enrolment.user.bytes + key.spkiThumbprint)
-        let revocation = Base64URL.encode(phone.secret("revocation", count: 15))
-        let device = NewDevice(
-            id: phone.identifier("device"), user: enrolment.user, name: request.name, platform: request.platform,
-            environment: request.environment, pushToken: request.pushToken, publicKey: key.x963,
-            thumbprint: key.spkiThumbprint, revocation: SHA256.hash(Array(revocation.utf8)),
-            binding: request.binding, at: time.now())
-        let bound = try await ask("verify") { () async throws(StoreFailure) in
-            try await store.bind(device, digest: digest, as: operation)
+    }
+
+    /// A phone that proved its key, and what follows from key and code: the same whenever it sends the same.
+    private struct Candidate: Sendable {
+        let enrolment: Enrolment
+        let token: UserToken
+        let website: Website
+        let key: P256PublicKey
+        let sender: String
+        let digest: [UInt8]
+        let binding: Operation
+        let revocationCode: String
+        private(set) var device: NewDevice
+
+        init(
+            _ request: BindRequest, _ key: P256PublicKey, _ enrolment: Enrolment, _ sender: String, _ relay: Relay
+        ) throws(Refusal) {
+            self.enrolment = enrolment
+            self.key = key
+            self.sender = sender
+            token = request.token
+            website = try relay.website(enrolment.website)
+            digest = ActivationCode(text: request.activationCode).digest
+            binding = relay.operations.fixed("bind", digest + key.spkiThumbprint)
+            // One key of one user is one phone, however often it is bound.
+            let phone = relay.operations.fixed("device", enrolment.user.bytes + key.spkiThumbprint)
+            revocationCode = Base64URL.encode(phone.secret("revocation", count: 15))
+            device = NewDevice(
+                id: phone.identifier("device"), user: enrolment.user, name: request.name, platform: request.platform,
+                environment: request.environment, pushToken: request.pushToken, publicKey: key.x963,
+                thumbprint: key.spkiThumbprint, revocation: RevocationCode.digest(revocationCode),
+                binding: request.binding, at: relay.time.now())
         }
-        guard bound else { throw .unauthenticated }
-        log.info("device.bound", [.website: enrolment.website, .user: enrolment.user.text, .device: device.id.text])
+
+        var approvable: Approvable { .phone(device, key: key, sender: sender) }
+
+        func waiting(for challenge: ChallengeID) -> NewDevice {
+            var device = device
+            device.approval = challenge
+            return device
+        }
+    }
+
+    /// One step after the other, each decided by what the store says after the one before, until one changes nothing.
+    private func advance(_ candidate: Candidate) async throws(Refusal) -> Binding {
+        let device = candidate.device
+        var before: Progress?
+        while true {
+            let progress = try await ask("verify") { () async throws(StoreFailure) in
+                try await store.progress(of: device.id, user: device.user, code: candidate.digest, at: time.now())
+            }
+            guard progress != before, let code = progress.code else { throw .unauthenticated }
+            before = progress
+            if code.usedBy == nil {
+                guard time.now() < code.expiresAt else { throw .unauthenticated }
+                let mustWait = progress.isProved && code.approval == nil && progress.phone?.state != .active
+                try await use(candidate, approval: mustWait ? approving(candidate, 0).challenge : nil)
+                continue
+            }
+            guard code.usedBy == candidate.binding.id, let phone = progress.phone else { throw .unauthenticated }
+            switch (phone.state, phone.approval) {
+            case (.active, _): return .bound(try bound(candidate))
+            case (.waiting, let challenge?):
+                if let waiting = try await wait(candidate, challenge, progress, code) { return waiting }
+            default: throw .unauthenticated
+            }
+        }
+    }
+
+    private func use(_ candidate: Candidate, approval: ChallengeID?) async throws(Refusal) {
+        let device = approval.map { candidate.waiting(for: $0) } ?? candidate.device
+        let slots = candidate.website.policy.devices
+        let outcome = try await ask("verify") { () async throws(StoreFailure) in
+            try await store.bind(device, digest: candidate.digest, slots: slots, as: candidate.binding)
+        }
+        try report(outcome, device.state == .active ? "device.bound" : "device.waiting", candidate)
+    }
+
+    private func report(_ outcome: BindOutcome, _ event: StaticString, _ candidate: Candidate) throws(Refusal) {
+        switch outcome {
+        // Refused: somebody was faster, or the user has become a proved one. What is so now is read again.
+        case .refused: break
+        case .full:
+            let most = candidate.website.policy.devices
+            throw .conflict([
+                FieldFault(
+                    "id_token", .taken,
+                    "has \(most) phones, as many as its website's policy allows: one must be unbound first")
+            ])
+        case .done:
+            log.info(
+                event,
+                [
+                    .website: candidate.website.name, .user: candidate.device.user.text,
+                    .device: candidate.device.id.text,
+                ])
+        }
+    }
+
+    private func bound(_ candidate: Candidate) throws(Refusal) -> Bound {
+        let device = candidate.device.id
         return Bound(
-            device: device.id, certificate: try certificate(for: key, of: device.id), revocationCode: revocation)
+            device: device, certificate: try certificate(for: candidate.key, of: device),
+            revocationCode: candidate.revocationCode)
     }
 
-    /// The original's form: the website binds the push token of its own user's phone.
-    public func bind(
-        token: UserToken, pushToken: String, by website: Website, as operation: Operation
-    ) async throws(Refusal) -> DeviceID {
-        guard website.policy.answers == .website else {
-            throw .forbidden("this website's policy is answers: \(website.policy.answers.rawValue)")
-        }
-        let user = try await ask("verify") { () async throws(StoreFailure) in
-            try await store.user(token: token, of: website.id)
-        }
-        guard let user else { throw .notFound }
-        let device = NewDevice(
-            id: operations.fixed("website phone", user.id.bytes).identifier("device"), user: user.id, name: nil,
-            platform: .other, environment: .production, pushToken: pushToken, publicKey: nil, thumbprint: nil,
-            revocation: nil, binding: nil, at: time.now())
-        let bound = try await ask("verify") { () async throws(StoreFailure) in
-            try await store.bindByWebsite(device, website: website.id, as: operation)
-        }
-        guard bound else { throw .notFound }
-        log.info("device.bound", [.website: website.name, .user: user.id.text, .device: device.id.text])
-        return device.id
-    }
-
-    private func certificate(for key: P256PublicKey, of device: DeviceID) throws(Refusal) -> String {
+    /// For its key, and no longer than other certificates of phones.
+    func certificate(for key: P256PublicKey, of device: DeviceID) throws(Refusal) -> String {
         do {
             let certificate = try phones.issueClient(
                 uri: Self.deviceURI + device.text, key: key, days: Self.certificateDays, at: time.now())
@@ -143,19 +181,72 @@ extension Relay {
     }
 }
 
-/// The JWS with which a phone proves that it holds its new key and knows its activation code.
-enum EnrolProof {
-    /// The proven key, or nil if anything at all is wrong.
-    static func key(_ request: BindRequest, origin: String, website: String) -> P256PublicKey? {
-        guard let object = try? JWS.parse(request.proof, maxBytes: 8192),
-            object.header["typ"]?.string == "twoefay-enrol+jwt", let jwk = object.header["jwk"],
-            let key = try? P256PublicKey(jwk: jwk), object.verify(key),
-            let claims = (try? JSONReader.read(object.payload))?.object,
-            claims["v"]?.integer == 1, claims["aud"]?.string == "\(origin)#\(website)",
-            claims["id_token"]?.string == request.token.text,
-            claims["activation_code"]?.string == request.activationCode,
-            claims["dev_token"]?.string == request.pushToken, claims["iat"]?.integer != nil
-        else { return nil }
-        return key
+/// Waiting until the user has approved.
+extension Relay {
+    /// How often a user is asked about one phone with one code, at most.
+    static let mostApprovals = 5
+
+    /// The nth challenge about this phone with this code.
+    private func approving(_ candidate: Candidate, _ number: Int) -> (operation: Operation, challenge: ChallengeID) {
+        let operation = operations.fixed("approval", candidate.binding.id.bytes + [UInt8(number)])
+        return (operation, operation.identifier("challenge"))
+    }
+
+    /// What the phone is told, or nil when something is to be done first that has been tried now.
+    private func wait(
+        _ candidate: Candidate, _ challenge: ChallengeID, _ progress: Progress, _ code: Progress.Code
+    ) async throws(Refusal) -> Binding? {
+        let device = candidate.device
+        let numbers = 0..<Self.mostApprovals
+        guard let number = numbers.first(where: { approving(candidate, $0).challenge == challenge }) else {
+            throw .unauthenticated
+        }
+        let row = try await asked(candidate, challenge, as: approving(candidate, number).operation)
+        let now = time.now()
+        let life = row.life.seen(at: now)
+        switch (life.result, life.reason) {
+        case (.wait, _): return .waiting(device.id, number: row.number)
+        case (.success, _):
+            guard now < (row.decidedAt ?? now) + Self.resultLifetime else { throw .unauthenticated }
+            try await admit(candidate, by: challenge)
+            return nil
+        case (.failure, .expired?), (.failure, .superseded?):
+            // Nobody said no. The user is asked again while the code lives, once nothing else is asked of them.
+            guard now < code.expiresAt, number + 1 < Self.mostApprovals else { throw .unauthenticated }
+            guard !progress.isAsked else { return .waiting(device.id, number: nil) }
+            let next = approving(candidate, number + 1).challenge
+            _ = try await ask("verify") { () async throws(StoreFailure) in
+                try await store.await(next, insteadOf: challenge, device: device.id)
+            }
+            return nil
+        case (.failure, _): throw .unauthenticated
+        }
+    }
+
+    /// The phone was written down first and the challenge is asked then, once however often it is tried.
+    private func asked(
+        _ candidate: Candidate, _ challenge: ChallengeID, as operation: Operation
+    ) async throws(Refusal) -> ChallengeRow {
+        let read = { () async throws(Refusal) in
+            try await self.ask("verify") { () async throws(StoreFailure) in
+                try await self.store.challenge(challenge, of: candidate.device.user)
+            }
+        }
+        if let row = try await read() { return row }
+        _ = try await askApproval(candidate.approvable, of: candidate.token, by: candidate.website, as: operation)
+        guard let row = try await read() else { throw .unauthenticated }
+        return row
+    }
+
+    private func admit(_ candidate: Candidate, by challenge: ChallengeID) async throws(Refusal) {
+        let admission = Admission(
+            device: candidate.device.id, user: candidate.device.user, challenge: challenge,
+            approves: candidate.approvable.digest, at: time.now())
+        let slots = candidate.website.policy.devices
+        let operation = operations.fixed("admit", challenge.bytes + admission.device.bytes)
+        let outcome = try await ask("verify") { () async throws(StoreFailure) in
+            try await store.admit(admission, slots: slots, as: operation)
+        }
+        try report(outcome, "device.bound", candidate)
     }
 }

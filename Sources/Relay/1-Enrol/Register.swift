@@ -1,18 +1,14 @@
-import Bytes
-import Crypto
 import Domain
 import Log
 import World
 
-/// Enrol: a website makes a user known, looks at it, forgets it, and asks for another activation code.
+/// Enrol: a website makes a user known, looks at it, and forgets it.
 public protocol RegisterStore: Sendable {
     func register(_ user: NewUser, activation: NewActivation, as operation: Operation)
         async throws(StoreFailure) -> RegisterOutcome
     func user(named username: String, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
     func user(token: UserToken, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
     func devices(of user: UserID) async throws(StoreFailure) -> [DeviceView]
-    func activate(_ activation: NewActivation, website: WebsiteID, as operation: Operation)
-        async throws(StoreFailure) -> Timestamp?
     /// False when there was no such user.
     func forget(_ user: UserID, website: WebsiteID, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> Bool
@@ -40,13 +36,6 @@ public struct NewUser: Sendable {
     public let website: WebsiteID
     public let registration: Registration
     public let createdAt: Timestamp
-}
-
-public struct NewActivation: Sendable {
-    public let digest: [UInt8]
-    public let user: UserID
-    public let createdAt: Timestamp
-    public let expiresAt: Timestamp
 }
 
 public enum RegisterOutcome: Sendable, Equatable {
@@ -113,16 +102,7 @@ public struct DeviceView: Sendable, Equatable {
     }
 }
 
-/// What binds one phone: to be shown to the person once.
-public struct Activation: Sendable, Equatable {
-    public let code: String
-    public let uri: String
-    public let expiresAt: Timestamp
-}
-
 extension Relay {
-    public static let activationLifetime = Duration.seconds(600)
-
     public func register(
         _ registration: Registration, by website: Website, as operation: Operation
     ) async throws(Refusal) -> (token: UserToken, activation: Activation) {
@@ -130,14 +110,15 @@ extension Relay {
         let user = NewUser(
             id: operation.identifier("user"), token: operation.identifier("token"), website: website.id,
             registration: registration, createdAt: now)
-        let code = activationCode(operation)
+        let code = ActivationCode(operation)
+        let activation = NewActivation(code, for: user.id, approval: website.policy.activationApproval, at: now)
         let outcome = try await ask("register") { () async throws(StoreFailure) in
-            try await store.register(user, activation: newActivation(code, for: user.id, now), as: operation)
+            try await store.register(user, activation: activation, as: operation)
         }
         switch outcome {
         case .registered(let expiresAt):
             log.info("user.registered", [.website: website.name, .user: user.id.text])
-            return (user.token, activation(code, token: user.token, website: website, expiresAt: expiresAt))
+            return (user.token, self.activation(code, token: user.token, website: website, expiresAt: expiresAt))
         case .taken(let username, let email, let phone):
             var faults: [FieldFault] = []
             if username { faults.append(FieldFault("username", .taken, "is a user of this website already")) }
@@ -160,21 +141,6 @@ extension Relay {
         try await ask("user") { () async throws(StoreFailure) in try await store.devices(of: user.id) }
     }
 
-    /// A code for a further phone.
-    public func activate(
-        username: String, by website: Website, as operation: Operation
-    ) async throws(Refusal) -> Activation {
-        let row = try await user(named: username, of: website)
-        let code = activationCode(operation)
-        let expiresAt = try await ask("activation") { () async throws(StoreFailure) in
-            try await store.activate(
-                newActivation(code, for: row.id, time.now()), website: website.id, as: operation)
-        }
-        guard let expiresAt else { throw .notFound }
-        log.info("user.activation", [.website: website.name, .user: row.id.text])
-        return activation(code, token: row.token, website: website, expiresAt: expiresAt)
-    }
-
     /// Forgets the user: every row but the audit's, which holds ids alone.
     public func forget(username: String, by website: Website) async throws(Refusal) {
         let row = try await user(named: username, of: website)
@@ -186,35 +152,5 @@ extension Relay {
         log.info("user.forgotten", [.website: website.name, .user: row.id.text])
         if let newest = row.challenge { waits.fire(.challenge(newest)) }
         waits.fire(.user(row.id))
-    }
-
-    /// 112 bits, as text that survives being typed.
-    private func activationCode(_ operation: Operation) -> String {
-        Base64URL.encode(operation.secret("activation", count: 15))
-    }
-
-    private func newActivation(_ code: String, for user: UserID, _ now: Timestamp) -> NewActivation {
-        NewActivation(
-            digest: SHA256.hash(Array(code.utf8)), user: user, createdAt: now,
-            expiresAt: now + Self.activationLifetime)
-    }
-
-    private func activation(_ code: String, token: UserToken, website: Website, expiresAt: Timestamp) -> Activation {
-        let uri =
-            "twoefay://enrol?relay=\(percentEncoded(settings.origin))&website=\(percentEncoded(website.name))"
-            + "&token=\(token.text)&code=\(code)&pin=\(Base64URL.encode(settings.pin))"
-        return Activation(code: code, uri: uri, expiresAt: expiresAt)
-    }
-
-    private func percentEncoded(_ text: String) -> String {
-        var encoded = ""
-        for byte in text.utf8 {
-            switch byte {
-            case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x2e, 0x5f, 0x7e:
-                encoded.unicodeScalars.append(Unicode.Scalar(byte))
-            default: encoded += "%" + Hex.encode([byte]).uppercased()
-            }
-        }
-        return encoded
     }
 }

@@ -4,13 +4,17 @@ import Domain
 enum News {
     /// To be put behind the change's audit, whose row may have an id of its own. Websites without a callback and users
     /// without an address get no row.
+    ///
+    /// - Parameter event: nothing is told unless the audit calls the change so; nil where it is always told.
     static func steps(
-        _ announcement: Announcement, user: UserID, device: DeviceID?, as operation: Operation,
-        noted: OperationID? = nil
+        _ announcement: Announcement, user: UserID, device: DeviceID?, after event: String? = nil,
+        as operation: Operation, noted: OperationID? = nil
     ) -> [Step] {
         [("callback", toWebsite), ("mail", toUser)].map { kind, statement in
             let id: ErrandID = operation.identifier("\(kind) \(announcement.rawValue)")
-            return Step(statement, .id(id), .word(announcement), .id(device), .id(user), .id(noted ?? operation.id))
+            return Step(
+                statement, .id(id), .word(announcement), .id(device), .id(user), .id(noted ?? operation.id),
+                .text(event))
         }
     }
 }
@@ -20,12 +24,12 @@ private let toWebsite = Statement(
     """
     INSERT INTO outbox (id, kind, event, device_id, user_id, attempts)
     SELECT ?, 'callback', ?, ?, u.id, 0 FROM user u JOIN website w ON w.id = u.website_id
-    WHERE u.id = ? AND w.callback IS NOT NULL AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
+    WHERE u.id = ? AND w.callback IS NOT NULL AND EXISTS (SELECT 1 FROM audit WHERE operation = ? AND event = coalesce(?, event))
     """)
 
 private let toUser = Statement(
     """
     INSERT INTO outbox (id, kind, event, device_id, user_id, attempts)
     SELECT ?, 'mail', ?, ?, u.id, 0 FROM user u
-    WHERE u.id = ? AND u.email IS NOT NULL AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
+    WHERE u.id = ? AND u.email IS NOT NULL AND EXISTS (SELECT 1 FROM audit WHERE operation = ? AND event = coalesce(?, event))
     """)

@@ -1,5 +1,6 @@
 import Domain
 import Relay
+import World
 
 extension Store: BindStore {
     public func enrolment(of token: UserToken) async throws(StoreFailure) -> Enrolment? {
@@ -7,84 +8,176 @@ extension Store: BindStore {
             Query(script: Script("enrolment", reads: [Step(enrolmentOfUser, .id(token))])) {
                 rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
-                return Enrolment(user: try row.id(0), website: try row.text(1), policy: try row.text(2))
+                return Enrolment(user: try row.id(0), website: try row.website(1))
+            })
+    }
+
+    public func progress(
+        of device: DeviceID, user: UserID, code digest: [UInt8], at now: Timestamp
+    ) async throws(StoreFailure) -> Progress {
+        let script = Script(
+            "progress",
+            reads: [
+                Step(userProgress, .moment(now), .id(user)), Step(codeProgress, .blob(digest), .id(user)),
+                Step(phoneProgress, .id(device)),
+            ])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                let user = rows[0].first
+                let code = rows[1].first
+                let phone = rows[2].first
+                return Progress(
+                    isProved: try user?.optionalMoment(0) != nil, isAsked: try user?.bool(1) ?? false,
+                    code: try code.map { row throws(StoreFailure) in
+                        let isUsed = try row.optionalMoment(1) != nil
+                        return Progress.Code(
+                            expiresAt: try row.moment(0), usedBy: isUsed ? try row.id(2) : nil,
+                            approval: try row.optionalWord(3))
+                    },
+                    phone: try phone.map { row throws(StoreFailure) in
+                        Progress.Phone(state: try row.word(0), approval: try row.optionalID(1))
+                    })
             })
     }
 
     public func bind(
-        _ device: NewDevice, digest: [UInt8], as operation: Operation
-    ) async throws(StoreFailure) -> Bool {
+        _ device: NewDevice, digest: [UInt8], slots: Int, as operation: Operation
+    ) async throws(StoreFailure) -> BindOutcome {
+        let now = SQLValue.moment(device.at)
+        let (user, id) = (SQLValue.id(device.user), SQLValue.id(device.id))
+        let code: [SQLValue] = [.blob(digest), user, now]
+        let room: [SQLValue] = [user, id, .integer(Int64(slots))]
         let used: [SQLValue] = [.blob(digest), .id(operation), .id(operation)]
+        let writes = [
+            Step(markUserOfCode, values: [.id(operation), user] + code),
+            Step(
+                dropFailed,
+                values: [
+                    user, id, .moment(device.at - Relay.resultLifetime), now,
+                    .moment(device.at - NewActivation.lifetime), .id(operation),
+                ]),
+            Step(
+                useActivation,
+                values: [now, .id(operation)] + code + [
+                    .id(operation), .bool(device.state == .waiting), id, .blob(device.thumbprint), id,
+                ] + room),
+            Step(updateDevice, values: device.changes(operation) + [id] + used),
+            Step(insertDevice, values: device.values(operation) + used),
+        ]
         let change = Change(
-            "bind", operation,
-            [
-                Step(
-                    markUserOfCode, .id(operation), .id(device.user), .blob(digest), .moment(device.at)),
-                Step(
-                    useActivation, .moment(device.at), .id(operation), .blob(digest), .id(device.user),
-                    .moment(device.at), .id(operation)),
-                Step(updateDevice, values: device.changes(operation) + [.id(device.id)] + used),
-                Step(insertDevice, values: device.values(operation) + used),
-                Step(
-                    auditActivation, .id(operation), .moment(device.at), .id(device.id), .blob(digest),
-                    .id(operation)),
-            ])
-        return try await run(Query(change: change) { rows in rows.happened })
+            "bind", operation, writes + device.bound(operation), reads: [Step(isFull, values: code + room)])
+        return try await run(Query(change: change) { rows in rows.bindOutcome })
     }
 
-    public func bindByWebsite(
-        _ device: NewDevice, website: WebsiteID, as operation: Operation
+    public func await(
+        _ next: ChallengeID, insteadOf challenge: ChallengeID, device: DeviceID
     ) async throws(StoreFailure) -> Bool {
-        let user: [SQLValue] = [.id(device.user), .id(operation)]
+        // Without an operation: done twice it is the same.
+        let script = Script(
+            "await", writes: [Step(awaitNext, .id(next), .id(device), .id(challenge))],
+            reads: [Step(phoneProgress, .id(device))])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                guard let row = rows[0].first else { return false }
+                return try row.optionalID(1) == next
+            })
+    }
+
+    public func admit(
+        _ admission: Admission, slots: Int, as operation: Operation
+    ) async throws(StoreFailure) -> BindOutcome {
+        let (user, id, challenge) = (
+            SQLValue.id(admission.user), SQLValue.id(admission.device), SQLValue.id(admission.challenge)
+        )
+        let room: [SQLValue] = [user, id, .integer(Int64(slots))]
+        let writes = [
+            Step(markUser, .id(operation), user),
+            Step(
+                useApproval,
+                values: [.id(operation), challenge, user, .blob(admission.approves), .id(operation), id] + room),
+            Step(activatePhone, .id(operation), id, challenge, .id(operation)),
+        ]
+        let bound = BoundPhone.steps(admission.device, of: admission.user, at: admission.at, as: operation)
         let change = Change(
-            "bind", operation,
-            [
-                Step(markUser, .id(operation), .id(device.user), .id(website)),
-                Step(updateWebsitePhone, values: device.changes(operation) + [.id(device.id)] + user),
-                Step(insertWebsitePhone, values: device.values(operation) + user),
-                Step(auditUser, values: [.id(operation), .moment(device.at), .id(device.id)] + user),
-            ])
-        return try await run(Query(change: change) { rows in rows.happened })
+            "admit", operation, writes + bound, reads: [Step(isFullOfActive, values: [challenge] + room)])
+        return try await run(Query(change: change) { rows in rows.bindOutcome })
     }
 }
 
-extension NewDevice {
-    /// What a repeated binding changes.
-    fileprivate func changes(_ operation: Operation) -> [SQLValue] {
+extension BoundPhone {
+    /// What follows the change itself, if it has made the phone an active one.
+    fileprivate static func steps(
+        _ device: DeviceID, of user: UserID, at now: Timestamp, as operation: Operation
+    ) -> [Step] {
         [
-            .text(name), .word(platform), .word(environment), .text(pushToken), .moment(at), .text(binding),
-            .id(operation),
-        ]
+            Step(auditDevice, .id(operation), .moment(now), .id(device), .id(operation)),
+            Step(prove, .moment(now), .id(user), .id(operation)),
+        ] + News.steps(.deviceBound, user: user, device: device, after: BoundPhone.event, as: operation)
     }
+}
 
-    fileprivate func values(_ operation: Operation) -> [SQLValue] {
-        [
-            .id(id), .text(name), .word(platform), .word(environment), .text(pushToken), .moment(at),
-            .blob(publicKey), .blob(thumbprint), .blob(revocation), .text(binding), .moment(at), .id(operation),
-        ]
+extension [Rows] {
+    fileprivate var bindOutcome: BindOutcome { happened ? .done : self[1].isEmpty ? .refused : .full }
+}
+
+extension NewDevice {
+    fileprivate func bound(_ operation: Operation) -> [Step] {
+        BoundPhone.steps(id, of: user, at: at, as: operation)
     }
 }
 
 private let enrolmentOfUser = Statement(
     """
-    SELECT u.id, w.name, w.policy FROM user u JOIN website w ON w.id = u.website_id
+    SELECT u.id, w.id, w.name, w.display_name, w.policy FROM user u JOIN website w ON w.id = u.website_id
     WHERE u.token = ? AND w.state = 'active'
     """)
 
-/// Locks the user's row: a user that is being forgotten gets no phone that would be left behind.
-private let markUserOfCode = Statement(
+private let userProgress = Statement(
     """
-    UPDATE user SET operation = ? WHERE id = ? AND EXISTS
-    (SELECT 1 FROM activation a
-    WHERE a.digest = ? AND a.user_id = user.id AND a.used_at IS NULL AND a.expires_at > ?)
+    SELECT u.proved_at, EXISTS
+    (SELECT 1 FROM challenge c WHERE c.user_id = u.id AND c.decided_at IS NULL AND c.expires_at > ?)
+    FROM user u WHERE u.id = ?
+    """)
+private let codeProgress = Statement(
+    "SELECT expires_at, used_at, operation, approval FROM activation WHERE digest = ? AND user_id = ?")
+private let phoneProgress = Statement("SELECT state, approval FROM device WHERE id = ?")
+
+private let isUsable = " a.digest = ? AND a.user_id = ? AND a.used_at IS NULL AND a.expires_at > ?"
+
+/// Locks the user's row: a user that is being forgotten gets no phone that would be left behind, and two phones that come
+/// at once are counted one after the other.
+private let markUserOfCode = Statement(
+    "UPDATE user SET operation = ? WHERE id = ? AND EXISTS (SELECT 1 FROM activation a WHERE" + isUsable + ")")
+
+/// Phones of which the user did not approve, or not in time, hold no slot.
+private let dropFailed = Statement(
+    """
+    DELETE FROM device WHERE user_id = ? AND id <> ? AND state = 'waiting' AND
+    (push_token_at <= ?
+    OR EXISTS (SELECT 1 FROM challenge c WHERE c.id = device.approval AND coalesce(c.decision, '') <> 'approve'
+    AND (c.decided_at IS NOT NULL OR c.expires_at <= ?))
+    OR push_token_at <= ? AND NOT EXISTS (SELECT 1 FROM challenge c WHERE c.id = device.approval))
+    AND EXISTS (SELECT 1 FROM user u WHERE u.id = device.user_id AND u.operation = ?)
     """)
 
+/// How many others the user has.
+private let others = " (SELECT count(*) FROM device o WHERE o.user_id = ? AND o.id <> ? AND o.state"
+private let hasRoom = others + " <> 'revoked') < ?"
+private let hasNoRoom = others + " <> 'revoked') >= ?"
+
+/// Everything that a binding depends on. While a user is frozen nothing is bound, but by the operator's word; a further
+/// phone is bound with an approval or waits for one; a key is one phone's, and that phone neither suspended nor unbound.
 private let useActivation = Statement(
     """
     UPDATE activation SET used_at = ?, operation = ?
     WHERE digest = ? AND user_id = ? AND used_at IS NULL AND expires_at > ? AND EXISTS
-    (SELECT 1 FROM user u WHERE u.id = activation.user_id AND u.operation = ?)
-    """)
+    (SELECT 1 FROM user u WHERE u.id = activation.user_id AND u.operation = ?
+    AND (u.state <> 'frozen' OR activation.approval = 'operator')
+    AND (? = 1 OR u.proved_at IS NULL OR activation.approval IS NOT NULL
+    OR EXISTS (SELECT 1 FROM device d WHERE d.id = ? AND d.state = 'active')))
+    AND NOT EXISTS
+    (SELECT 1 FROM device d WHERE d.thumbprint = ? AND (d.id <> ? OR d.state IN ('suspended', 'revoked'))) AND
+    """ + hasRoom)
 
 /// True while the code was used by this operation and the operation has not been carried out. A phone that sends the
 /// same once more must not bring a phone back that was revoked in between.
@@ -93,40 +186,46 @@ private let justUsed = """
     AND NOT EXISTS (SELECT 1 FROM audit WHERE operation = ?)
     """
 
-private let changes = """
-    UPDATE device SET state = 'active', name = ?, platform = ?, environment = ?, push_token = ?, push_token_at = ?,
-    binding = ?, operation = ? WHERE id = ?
-    """
-
-private let insertion = """
-    INSERT INTO device
-    (id, name, platform, environment, push_token, push_token_at, public_key, thumbprint, revocation, binding,
-    created_at, operation, user_id, state, failures)
-    """
-
-private let once = " /*M! ON DUPLICATE KEY UPDATE id = device.id */ /*S! ON CONFLICT DO NOTHING */"
-
-private let updateDevice = Statement(changes + " AND EXISTS (SELECT 1 FROM activation a WHERE" + justUsed + ")")
+private let updateDevice = Statement(
+    BoundPhone.changes + " AND EXISTS (SELECT 1 FROM activation a WHERE" + justUsed + ")")
 private let insertDevice = Statement(
-    insertion + " SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, a.user_id, 'active', 0 FROM activation a WHERE" + justUsed
-        + once)
+    BoundPhone.insertion + " SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, a.user_id, 0 FROM activation a WHERE"
+        + justUsed
+        + BoundPhone.once)
 
-private let auditActivation = Statement(
+private let auditDevice = Statement(
     Audit.columns + """
-         SELECT ?, ?, 'device.bound', u.website_id, u.id, NULL, ?, NULL, NULL
-        FROM activation a JOIN user u ON u.id = a.user_id
-        WHERE a.digest = ? AND a.operation = ? AND a.used_at IS NOT NULL
+         SELECT ?, ?, CASE d.state WHEN 'active' THEN 'device.bound' ELSE 'device.waiting' END, u.website_id, u.id,
+        d.approval, d.id, NULL, NULL FROM device d JOIN user u ON u.id = d.user_id WHERE d.id = ? AND d.operation = ?
         """ + Audit.once)
 
-private let markUser = Statement("UPDATE user SET operation = ? WHERE id = ? AND website_id = ?")
-private let updateWebsitePhone = Statement(
-    changes + " AND EXISTS (SELECT 1 FROM user WHERE id = ? AND operation = ?)")
-private let insertWebsitePhone = Statement(
-    insertion + """
-         SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, u.id, 'active', 0 FROM user u WHERE u.id = ? AND u.operation = ?
-        """ + once)
-private let auditUser = Statement(
-    Audit.columns + """
-         SELECT ?, ?, 'device.bound', u.website_id, u.id, NULL, ?, NULL, 'website'
-        FROM user u WHERE u.id = ? AND u.operation = ?
-        """ + Audit.once)
+/// From the first phone with a key on, a further one needs the user's approval.
+private let prove = Statement(
+    """
+    UPDATE user SET proved_at = ? WHERE id = ? AND proved_at IS NULL AND EXISTS
+    (SELECT 1 FROM audit WHERE operation = ? AND event = 'device.bound')
+    """)
+
+private let isFull = Statement("SELECT 1 FROM activation a WHERE" + isUsable + " AND" + hasNoRoom)
+
+private let awaitNext = Statement(
+    "UPDATE device SET approval = ? WHERE id = ? AND state = 'waiting' AND approval = ?")
+
+private let markUser = Statement("UPDATE user SET operation = ? WHERE id = ?")
+
+private let useApproval = Statement(
+    """
+    UPDATE challenge SET used_by = ?
+    WHERE id = ? AND user_id = ? AND approves = ? AND decision = 'approve' AND used_by IS NULL AND EXISTS
+    (SELECT 1 FROM user u WHERE u.id = challenge.user_id AND u.operation = ? AND u.state <> 'frozen') AND EXISTS
+    (SELECT 1 FROM device d WHERE d.id = ? AND d.state = 'waiting' AND d.approval = challenge.id) AND
+    """ + others + " IN ('active', 'suspended')) < ?")
+
+private let activatePhone = Statement(
+    """
+    UPDATE device SET state = 'active', approval = NULL, operation = ?
+    WHERE id = ? AND state = 'waiting' AND EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.used_by = ?)
+    """)
+
+private let isFullOfActive = Statement(
+    "SELECT 1 FROM challenge c WHERE c.id = ? AND c.used_by IS NULL AND" + others + " IN ('active', 'suspended')) >= ?")

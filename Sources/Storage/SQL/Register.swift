@@ -16,13 +16,13 @@ extension Store: RegisterStore {
                     .text(fields.phone),
                     .text(fields.displayName), .text(fields.language), .moment(user.createdAt), .id(operation),
                     .id(user.website)),
-                Step(insertActivation, values: activation.values(operation)),
+                activation.insertion(operation),
                 Step(
                     auditUser, .id(operation), .moment(user.createdAt), .text("user.registered"), .id(user.id),
                     .id(operation)),
             ],
             reads: [
-                Step(activationExpiry, .blob(activation.digest)),
+                activation.expiry,
                 Step(active, .id(user.website)),
                 Step(
                     taken,
@@ -65,35 +65,8 @@ extension Store: RegisterStore {
         try await run(
             Query(script: Script("devices", reads: [Step(devicesOfUser, .id(user))])) { rows throws(StoreFailure) in
                 var views: [DeviceView] = []
-                for row in rows[0] {
-                    views.append(
-                        DeviceView(
-                            id: try row.id(0), name: try row.optionalText(1), platform: try row.word(2),
-                            state: try row.word(3), publicKey: try row.optionalBlob(4),
-                            binding: try row.optionalText(5), createdAt: try row.moment(6),
-                            lastSeenAt: try row.optionalMoment(7)))
-                }
+                for row in rows[0] { views.append(try row.device(0)) }
                 return views
-            })
-    }
-
-    public func activate(
-        _ activation: NewActivation, website: WebsiteID, as operation: Operation
-    ) async throws(StoreFailure) -> Timestamp? {
-        let change = Change(
-            "activation", operation,
-            [
-                Step(markUser, .id(operation), .id(activation.user), .id(website)),
-                Step(insertActivation, values: activation.values(operation)),
-                Step(
-                    auditUser, .id(operation), .moment(activation.createdAt), .text("user.activation"),
-                    .id(activation.user), .id(operation)),
-            ],
-            reads: [Step(activationExpiry, .blob(activation.digest))])
-        return try await run(
-            Query(change: change) { rows throws(StoreFailure) in
-                guard rows.happened, let row = rows[1].first else { return nil }
-                return try row.moment(0)
             })
     }
 
@@ -113,12 +86,6 @@ extension Store: RegisterStore {
     }
 }
 
-extension NewActivation {
-    fileprivate func values(_ operation: Operation) -> [SQLValue] {
-        [.blob(digest), .moment(createdAt), .moment(expiresAt), .id(operation), .id(user), .id(operation)]
-    }
-}
-
 private let insertUser = Statement(
     """
     INSERT INTO user
@@ -127,19 +94,10 @@ private let insertUser = Statement(
     /*M! ON DUPLICATE KEY UPDATE id = user.id */ /*S! ON CONFLICT DO NOTHING */
     """)
 
-private let insertActivation = Statement(
-    """
-    INSERT INTO activation (digest, user_id, created_at, expires_at, operation)
-    SELECT ?, u.id, ?, ?, ? FROM user u WHERE u.id = ? AND u.operation = ?
-    /*M! ON DUPLICATE KEY UPDATE digest = activation.digest */ /*S! ON CONFLICT DO NOTHING */
-    """)
-
 private let auditUser = Statement(
     Audit.columns + """
          SELECT ?, ?, ?, u.website_id, u.id, NULL, NULL, NULL, NULL FROM user u WHERE u.id = ? AND u.operation = ?
         """ + Audit.once)
-
-private let activationExpiry = Statement("SELECT expires_at FROM activation WHERE digest = ?")
 
 private let active = Statement("SELECT 1 FROM website WHERE id = ? AND state = 'active'")
 
@@ -156,10 +114,9 @@ private let userByName = Statement(columns + " WHERE website_id = ? AND username
 private let userByToken = Statement(columns + " WHERE website_id = ? AND token = ?")
 
 private let devicesOfUser = Statement(
-    """
-    SELECT id, name, platform, state, public_key, binding, created_at, last_seen_at
-    FROM device WHERE user_id = ? ORDER BY created_at, id
-    """)
+    "SELECT " + Phones.columns + """
+             FROM device WHERE user_id = ? AND
+        """ + Phones.isThere + " ORDER BY created_at, id")
 
 /// Locks the user's row, so that two changes of one user come one after the other.
 private let markUser = Statement("UPDATE user SET operation = ? WHERE id = ? AND website_id = ?")

@@ -98,13 +98,12 @@ struct Cast {
 }
 
 extension RelayRig {
-    /// One more phone of a user.
+    /// One more phone of a user, under the operator's word.
     func further(of username: String, _ user: UserToken, at website: Website) async throws -> BoundPhone {
-        let activation = try await on { relay in
-            try await relay.activate(username: username, by: website, as: relay.operations.new())
-        }
-        let phone = try TestPhone(pushToken: "push-\(username)-\(activation.code)")
-        let bound = try await bind(phone, user: user, code: activation.code, website: website.name)
+        let code = try await operatorsCode(for: username, of: website.name)
+        let phone = try TestPhone(pushToken: "push-\(username)-\(code)")
+        let binding = try await bind(phone, user: user, code: code, website: website.name)
+        guard case .bound(let bound) = binding else { throw RigFailure("a further phone has to wait") }
         let key = phone.key.publicKey.spkiThumbprint
         return (phone, try await on { relay in try await relay.device(bound.device, key: key) })
     }

@@ -90,14 +90,16 @@ enum Sample {
 
     /// Binds a further phone to the user of that number.
     static func bind(_ number: Int, on store: Store, as operation: Domain.Operation) async throws {
-        _ = try await store.bind(phone(number + 10_000, of: number), digest: key(number), as: operation)
+        _ = try await store.bind(phone(number + 10_000, of: number), digest: key(number), slots: 5, as: operation)
     }
 
     static func addCode(
         _ digest: [UInt8], to number: Int, on store: Store, as operation: Domain.Operation
     ) async throws {
         _ = try await store.activate(
-            NewActivation(digest: digest, user: id(number), createdAt: now, expiresAt: later), website: website,
+            NewActivation(
+                digest: digest, user: id(number), approval: nil, approvedBy: nil, createdAt: now, expiresAt: later),
+            website: website,
             as: operation)
     }
 
@@ -122,9 +124,24 @@ enum Sample {
         _ = try await store.user(named: "user-10", of: website)
         _ = try await store.user(token: id(10), of: website)
         _ = try await store.devices(of: id(10))
-        _ = try await store.activate(activation(9002, of: 11), website: website, as: operation())
+        for approved in [nil, Approved(challenge: id(11), digest: key(11))] {
+            let new = activation(approved == nil ? 9002 : 9008, of: 11, approvedBy: approved)
+            _ = try await store.activate(new, website: website, as: operation())
+        }
+        _ = try await store.run(Activations.subject("user-11", of: "shop"))
+        _ = try await store.run(Activations.byOperator(activation(9009, of: 11), as: operation()))
         _ = try await store.enrolment(of: id(12))
-        _ = try await store.bind(phone(9003, of: 12), digest: key(12), as: operation())
+        _ = try await store.progress(of: id(9003), user: id(12), code: key(12), at: now)
+        _ = try await store.bind(phone(9003, of: 12), digest: key(12), slots: 5, as: operation())
+        _ = try await store.await(id(9003), insteadOf: id(9004), device: id(9003))
+        let admission = Admission(device: id(9003), user: id(12), challenge: id(12), approves: key(12), at: now)
+        _ = try await store.admit(admission, slots: 5, as: operation())
+        _ = try await store.device(id(22), ofUser: "user-22", of: website)
+        _ = try await store.device(revocation: key(22))
+        _ = try await store.run(Phones.any(id(22)))
+        var farewell = DeviceChange(id(22), of: id(22), by: .website, at: now)
+        farewell.state = .revoked
+        _ = try await store.change(farewell, as: operation())
         _ = try await store.bindByWebsite(phone(9004, of: 13), website: website, as: operation())
         for subject in [Subject.token(id(14)), .username("user-14")] {
             _ = try await store.subject(subject, of: website, within: limits)
@@ -207,14 +224,15 @@ enum Sample {
         _ = try await store.unlock(id(33), from: [.locked], by: .website, at: now, as: operation())
     }
 
-    private static func activation(_ number: Int, of user: Int) -> NewActivation {
-        NewActivation(digest: key(number), user: id(user), createdAt: now, expiresAt: later)
+    private static func activation(_ number: Int, of user: Int, approvedBy approved: Approved? = nil) -> NewActivation {
+        NewActivation(
+            digest: key(number), user: id(user), approval: nil, approvedBy: approved, createdAt: now, expiresAt: later)
     }
 
     private static func phone(_ number: Int, of user: Int) -> NewDevice {
         NewDevice(
             id: id(number), user: id(user), name: nil, platform: .ios, environment: .production, pushToken: "t",
-            publicKey: nil, thumbprint: key(number), revocation: nil, binding: nil, at: now)
+            publicKey: nil, thumbprint: key(number), revocation: nil, binding: nil, approval: nil, at: now)
     }
 
     private static func asked(_ number: Int, of user: Int) -> NewChallenge {

@@ -1,0 +1,71 @@
+import Domain
+import JSON
+import Relay
+
+/// Enrol: what becomes of bound phones. By their website, /user/{username}/devices/{device}; by themselves, /device; by
+/// whoever has the code, /revoke.
+enum Devices {
+    typealias P = Parameters
+
+    static let routes = [
+        Route(
+            "PATCH", "/user/{username}/devices/{device}", "Names a phone, suspends it, resumes it",
+            Form(
+                .website(change), [P.deviceName.optional, P.deviceSwitch.optional], oneOf: ["name", "state"],
+                answers: [(200, "the phone as /user/{username} shows it"), (409, "it waits, or is unbound")])),
+        Route(
+            "DELETE", "/user/{username}/devices/{device}", "Unbinds a phone",
+            Form(.website(unbind), answers: [(204, "it is unbound, now or since before")])),
+        Route(
+            "POST", "/device", "Changes the calling phone's push token or name, renews its certificate",
+            Form(
+                .phone(changeOwn), [P.signedPushToken.optional, P.deviceName.optional, P.renewal.optional],
+                oneOf: ["dev_token", "name", "certificate"],
+                answers: [(200, "device, certificate?: the new one, for 90 days at most")])),
+        Route(
+            "DELETE", "/device", "Unbinds the calling phone", Form(.phone(unbindOwn), answers: [(204, "it is unbound")])
+        ),
+        Route(
+            "POST", "/revoke", "Unbinds the phone that a revocation code came with",
+            Form(
+                .anyone(revoke), [P.revocationCode.required],
+                answers: [(204, "there is no such phone, or not any more"), (429, "too many codes from this sender")])),
+    ]
+
+    @Sendable static func change(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+        let (username, device) = try place(call)
+        let view = try await call.relay.change(
+            device, ofUser: username, name: call[P.deviceName], state: call[P.deviceSwitch], by: website)
+        return .answer(Answer(200, try view.json(call)))
+    }
+
+    @Sendable static func unbind(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+        let (username, device) = try place(call)
+        try await call.relay.unbind(device, ofUser: username, by: website)
+        return .answer(.noContent)
+    }
+
+    private static func place(_ call: Call) throws(Refusal) -> (username: String, device: DeviceID) {
+        let username = try Enrol.username(call)
+        guard let device = DeviceID(try call.place("device")) else { throw .notFound }
+        return (username, device)
+    }
+
+    @Sendable static func changeOwn(_ call: Call, _ phone: PhoneCredential) async throws(Refusal) -> Verdict {
+        let certificate = try await call.relay.change(
+            pushToken: call[P.signedPushToken], name: call[P.deviceName], renews: call[P.renewal] == true, by: phone)
+        var body: JSONObject = ["device": .string(phone.id.text)]
+        if let certificate { body.set("certificate", .string(certificate)) }
+        return .answer(Answer(200, body))
+    }
+
+    @Sendable static func unbindOwn(_ call: Call, _ phone: PhoneCredential) async throws(Refusal) -> Verdict {
+        try await call.relay.unbind(by: phone)
+        return .answer(.noContent)
+    }
+
+    @Sendable static func revoke(_ call: Call) async throws(Refusal) -> Verdict {
+        try await call.relay.revoke(code: try call.required(P.revocationCode), from: call.remote)
+        return .answer(.noContent)
+    }
+}

@@ -1,0 +1,29 @@
+import Domain
+import Log
+import World
+
+/// The original's form.
+extension Relay {
+    /// The website binds the push token of its own user's phone.
+    public func bind(
+        token: UserToken, pushToken: String, by website: Website, as operation: Operation
+    ) async throws(Refusal) -> DeviceID {
+        guard website.policy.answers == .website else {
+            throw .forbidden("this website's policy is answers: \(website.policy.answers.rawValue)")
+        }
+        let user = try await ask("verify") { () async throws(StoreFailure) in
+            try await store.user(token: token, of: website.id)
+        }
+        guard let user else { throw .notFound }
+        let device = NewDevice(
+            id: operations.fixed("website phone", user.id.bytes).identifier("device"), user: user.id, name: nil,
+            platform: .other, environment: .production, pushToken: pushToken, publicKey: nil, thumbprint: nil,
+            revocation: nil, binding: nil, at: time.now())
+        let bound = try await ask("verify") { () async throws(StoreFailure) in
+            try await store.bindByWebsite(device, website: website.id, as: operation)
+        }
+        guard bound else { throw .notFound }
+        log.info("device.bound", [.website: website.name, .user: user.id.text, .device: device.id.text])
+        return device.id
+    }
+}

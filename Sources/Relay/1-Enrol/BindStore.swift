@@ -1,0 +1,109 @@
+import Domain
+import World
+
+/// Enrol: a phone is bound, by itself with an activation code and a proof of its key, or by its website (the
+/// original's form, where the website's policy allows it).
+public protocol BindStore: Sendable {
+    /// The user and its website for a token, or nil.
+    func enrolment(of token: UserToken) async throws(StoreFailure) -> Enrolment?
+    /// How far a phone of this user has come with this code.
+    func progress(of device: DeviceID, user: UserID, code digest: [UInt8], at: Timestamp)
+        async throws(StoreFailure) -> Progress
+    /// Uses the code and binds the phone, as the guards allow it: one that the user has to approve of waits.
+    func bind(_ device: NewDevice, digest: [UInt8], slots: Int, as operation: Operation)
+        async throws(StoreFailure) -> BindOutcome
+    /// A waiting phone waits for another challenge from now on. False when it does not wait for that one.
+    func await(_ next: ChallengeID, insteadOf challenge: ChallengeID, device: DeviceID)
+        async throws(StoreFailure) -> Bool
+    /// Uses the approval and makes the waiting phone an active one.
+    func admit(_ admission: Admission, slots: Int, as operation: Operation) async throws(StoreFailure) -> BindOutcome
+    /// Binds or replaces the one keyless phone that a website keeps for its user.
+    func bindByWebsite(_ device: NewDevice, website: WebsiteID, as operation: Operation)
+        async throws(StoreFailure) -> Bool
+}
+
+public struct Enrolment: Sendable, Equatable {
+    public let user: UserID
+    public let website: WebsiteRow
+
+    public init(user: UserID, website: WebsiteRow) {
+        self.user = user
+        self.website = website
+    }
+}
+
+public struct Progress: Sendable, Equatable {
+    public struct Code: Sendable, Equatable {
+        public let expiresAt: Timestamp
+        /// The operation that used it.
+        public let usedBy: OperationID?
+        public let approval: Approval?
+
+        public init(expiresAt: Timestamp, usedBy: OperationID?, approval: Approval?) {
+            self.expiresAt = expiresAt
+            self.usedBy = usedBy
+            self.approval = approval
+        }
+    }
+
+    public struct Phone: Sendable, Equatable {
+        public let state: DeviceState
+        /// While it waits.
+        public let approval: ChallengeID?
+
+        public init(state: DeviceState, approval: ChallengeID?) {
+            self.state = state
+            self.approval = approval
+        }
+    }
+
+    public let isProved: Bool
+    /// The user is being asked something.
+    public let isAsked: Bool
+    /// Nil when the user has no such code.
+    public let code: Code?
+    public let phone: Phone?
+
+    public init(isProved: Bool, isAsked: Bool, code: Code?, phone: Phone?) {
+        self.isProved = isProved
+        self.isAsked = isAsked
+        self.code = code
+        self.phone = phone
+    }
+}
+
+public enum BindOutcome: Sendable, Equatable {
+    case done
+    /// The user has as many phones as the policy allows.
+    case full
+    /// What the guards ask for is not so (any more).
+    case refused
+}
+
+public struct NewDevice: Sendable {
+    public let id: DeviceID
+    public let user: UserID
+    public let name: String?
+    public let platform: Platform
+    public let environment: PushEnvironment
+    public let pushToken: String
+    public let publicKey: [UInt8]?
+    public let thumbprint: [UInt8]?
+    public let revocation: [UInt8]?
+    public let binding: String?
+    /// Where it has to wait: the challenge with which its user approves of it.
+    public internal(set) var approval: ChallengeID?
+    public let at: Timestamp
+
+    public var state: DeviceState { approval == nil ? .active : .waiting }
+}
+
+/// A waiting phone that its user has approved of.
+public struct Admission: Sendable {
+    public let device: DeviceID
+    public let user: UserID
+    public let challenge: ChallengeID
+    /// Of what the user approved.
+    public let approves: [UInt8]
+    public let at: Timestamp
+}

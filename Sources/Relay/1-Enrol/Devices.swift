@@ -1,0 +1,187 @@
+import Bytes
+import Crypto
+import Domain
+import Log
+import World
+
+/// Enrol: a bound phone is named, suspended, resumed and unbound: by its website, by itself, by an operator, and by
+/// whoever has the code that came with it.
+public protocol DeviceStore: Sendable {
+    /// The phone, if it is one of that user of that website.
+    func device(_ id: DeviceID, ofUser username: String, of website: WebsiteID)
+        async throws(StoreFailure) -> OwnedDevice?
+    /// The phone that this revocation code came with.
+    func device(revocation digest: [UInt8]) async throws(StoreFailure) -> (id: DeviceID, user: UserID)?
+    /// The challenges that ended with it; nil when the guards refused: the phone is not in a state to be changed so.
+    func change(_ change: DeviceChange, as operation: Operation) async throws(StoreFailure) -> [ChallengeID]?
+}
+
+public struct OwnedDevice: Sendable, Equatable {
+    public let user: UserID
+    public let view: DeviceView
+
+    public init(user: UserID, view: DeviceView) {
+        self.user = user
+        self.view = view
+    }
+}
+
+/// What is to become of a phone; what is nil stays as it is.
+public struct DeviceChange: Sendable {
+    public let device: DeviceID
+    public let user: UserID
+    public var name: String?
+    public var state: DeviceState?
+    public var pushToken: String?
+    /// The outcome of its audit row.
+    public let by: Doer
+    public let at: Timestamp
+
+    public init(_ device: DeviceID, of user: UserID, by doer: Doer, at now: Timestamp) {
+        self.device = device
+        self.user = user
+        by = doer
+        at = now
+    }
+
+    /// What log and audit call it.
+    public var event: StaticString {
+        switch state {
+        case .revoked: "device.unbound"
+        case .suspended: "device.suspended"
+        case .active: "device.resumed"
+        case .waiting, nil: "device.changed"
+        }
+    }
+
+    /// It answers no more, and what hangs on its word goes with it.
+    public var isFarewell: Bool { state == .revoked || state == .suspended }
+
+    /// What it may be before. A phone that is unbound stays so, and one that waits is no website's to make active.
+    public var from: [DeviceState] {
+        if state == .revoked { return [.active, .suspended, .waiting] }
+        return by == .phone ? [.active] : [.active, .suspended]
+    }
+}
+
+public enum RevocationCode {
+    public static func digest(_ code: String) -> [UInt8] { SHA256.hash(Array(code.utf8)) }
+}
+
+/// By the website.
+extension Relay {
+    /// - Returns: the phone as it is then.
+    public func change(
+        _ device: DeviceID, ofUser username: String, name: String?, state: DeviceSwitch?, by website: Website
+    ) async throws(Refusal) -> DeviceView {
+        let owned = try await owned(device, username, website)
+        var change = DeviceChange(device, of: owned.user, by: .website, at: time.now())
+        change.name = name
+        if let state, state.state != owned.view.state { change.state = state.state }
+        guard change.name != nil || change.state != nil else { return owned.view }
+        guard try await apply(change, website.name) else {
+            let now = try await self.owned(device, username, website)
+            throw .conflict([FieldFault("device", .state, "is \(now.view.state.rawValue)")])
+        }
+        return try await self.owned(device, username, website).view
+    }
+
+    /// That it is unbound already is no error.
+    public func unbind(_ device: DeviceID, ofUser username: String, by website: Website) async throws(Refusal) {
+        let owned = try await owned(device, username, website)
+        try await unbind(device, of: owned.user, by: .website, website.name)
+    }
+
+    private func owned(
+        _ device: DeviceID, _ username: String, _ website: Website
+    ) async throws(Refusal) -> OwnedDevice {
+        let owned = try await ask("device") { () async throws(StoreFailure) in
+            try await store.device(device, ofUser: username, of: website.id)
+        }
+        guard let owned else { throw .notFound }
+        return owned
+    }
+}
+
+/// By the phone itself.
+extension Relay {
+    /// - Parameter pushToken: a `twoefay-token+jwt`.
+    /// - Returns: a new certificate, if one was asked for.
+    public func change(
+        pushToken: String?, name: String?, renews: Bool, by phone: PhoneCredential
+    ) async throws(Refusal) -> String? {
+        let key: P256PublicKey
+        do {
+            key = try P256PublicKey(x963: phone.publicKey)
+        } catch {
+            log.error("device.key", [.device: phone.id.text])
+            throw .broken
+        }
+        var change = DeviceChange(phone.id, of: phone.user, by: .phone, at: time.now())
+        change.name = name
+        if let pushToken {
+            let audience = "\(settings.origin)#\(phone.website.name)"
+            guard let token = PushTokenProof.token(pushToken, of: phone.id, key: key, audience: audience) else {
+                throw .invalid([
+                    FieldFault("dev_token", .format, "must be a twoefay-token+jwt that this phone has signed")
+                ])
+            }
+            change.pushToken = token
+        }
+        let certificate = renews ? try certificate(for: key, of: phone.id) : nil
+        // The renewal too is written down, and given only to a phone that is active still.
+        guard try await apply(change, phone.website.name) else { throw .unauthenticated }
+        return certificate
+    }
+
+    public func unbind(by phone: PhoneCredential) async throws(Refusal) {
+        try await unbind(phone.id, of: phone.user, by: .phone, phone.website.name)
+    }
+}
+
+/// By whoever has the code.
+extension Relay {
+    /// Unbinds the phone that the code came with. There may be none: nobody is told, the same is done, and a sender of
+    /// many is slowed down whichever they were.
+    public func revoke(code: String, from sender: String) async throws(Refusal) {
+        _ = try senders.admit(sender, at: time.instant())
+        wrongCode(from: sender)
+        let found = try await ask("revoke") { () async throws(StoreFailure) in
+            try await store.device(revocation: RevocationCode.digest(code))
+        }
+        let (device, user) = found ?? (operations.draw(), operations.draw())
+        try await unbind(device, of: user, by: .code, nil)
+    }
+}
+
+extension Relay {
+    private func unbind(
+        _ device: DeviceID, of user: UserID, by doer: Doer, _ website: String?
+    ) async throws(Refusal) {
+        var change = DeviceChange(device, of: user, by: doer, at: time.now())
+        change.state = .revoked
+        // The push service need not find it any more.
+        change.pushToken = ""
+        _ = try await apply(change, website)
+    }
+
+    /// Writes it down, and wakes what it concerns. False when the phone is not in a state to be changed so.
+    private func apply(_ change: DeviceChange, _ website: String?) async throws(Refusal) -> Bool {
+        let operation = operations.new()
+        let ended = try await ask("device") { () async throws(StoreFailure) in
+            try await store.change(change, as: operation)
+        }
+        guard let ended else { return false }
+        log.info(
+            change.event,
+            [
+                .website: website, .user: change.user.text, .device: change.device.text,
+                .outcome: change.by.rawValue,
+            ])
+        guard change.isFarewell else { return true }
+        waits.fire(.phone(change.device))
+        for challenge in ended { waits.fire(.challenge(challenge)) }
+        if !ended.isEmpty { waits.fire(.user(change.user)) }
+        return true
+    }
+}

@@ -1,0 +1,20 @@
+import Crypto
+import Domain
+import JSON
+
+/// The JWS with which a bound phone says where the push service finds it from now on.
+enum PushTokenProof {
+    static let longest = 2048
+
+    /// The proven push token, or nil if anything at all is wrong.
+    static func token(_ compact: String, of device: DeviceID, key: P256PublicKey, audience: String) -> String? {
+        guard let object = try? JWS.parse(compact, maxBytes: 8192), object.type == "twoefay-token+jwt",
+            object.keyID == device.text, object.verify(key),
+            let claims = (try? JSONReader.read(object.payload))?.object,
+            claims["v"]?.integer == 1, claims["aud"]?.string == audience, claims["iat"]?.integer != nil,
+            let token = claims["dev_token"]?.string, (1...longest).contains(token.utf8.count),
+            token.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
+        else { return nil }
+        return token
+    }
+}

@@ -1,0 +1,134 @@
+import Log
+import Synchronization
+import World
+
+/// Who sends wrong codes, by address. With each wrong code the pause grows before the sender's next one is looked at;
+/// whoever sends from elsewhere is never in its way. Forgotten by a restart: what guards a code is its size.
+final class Senders: Sendable {
+    /// People mistype.
+    static let free = 5
+    static let pause = Duration.seconds(5)
+    static let longestPause = Duration.seconds(3600)
+    /// So long after the last pause an address is as good as any other.
+    static let memory = Duration.seconds(3600)
+
+    private struct Record {
+        var wrong = 0
+        /// Nothing is taken from the sender before.
+        var until: Instant
+    }
+
+    /// The older half goes when the newer is full, so that memory is bounded whatever is sent from wherever.
+    private struct Records {
+        var newer: [String: Record] = [:]
+        var older: [String: Record] = [:]
+
+        mutating func set(_ record: Record, for sender: String, half: Int) {
+            if newer[sender] == nil, newer.count >= half {
+                older = newer
+                newer = [:]
+            }
+            newer[sender] = record
+        }
+    }
+
+    private let half: Int
+    private let records = Mutex(Records())
+
+    init(most: Int = 16_384) { half = most / 2 }
+
+    /// Before anything is looked up. One at a time is taken from a sender that is slowed: many at once are many guesses.
+    ///
+    /// - Returns: until when the sender is made to wait for what is taken now, if it turns out to be wrong.
+    func admit(_ address: String, at now: Instant) throws(Refusal) -> Instant? {
+        let sender = Self.network(address)
+        let (pause, until) = records.withLock { records -> (Duration?, Instant?) in
+            guard var record = record(of: sender, in: records, at: now), record.wrong >= Self.free else {
+                return (nil, nil)
+            }
+            guard now >= record.until else { return (record.until - now, nil) }
+            record.until = now + Self.pause(after: record.wrong)
+            records.set(record, for: sender, half: half)
+            return (nil, record.until)
+        }
+        if let pause { throw .limited(retryAfter: pause) }
+        return until
+    }
+
+    /// - Returns: how many wrong codes it has sent.
+    @discardableResult func wrong(_ address: String, at now: Instant) -> Int {
+        let sender = Self.network(address)
+        return records.withLock { records in
+            var record = record(of: sender, in: records, at: now) ?? Record(until: now)
+            record.wrong += 1
+            record.until = record.wrong < Self.free ? now : now + Self.pause(after: record.wrong)
+            records.set(record, for: sender, half: half)
+            return record.wrong
+        }
+    }
+
+    /// What was taken from the sender was right after all: it need not wait for that. What it waits for because of
+    /// something else it goes on waiting for.
+    func right(_ address: String, admitted until: Instant?, at now: Instant) {
+        guard let until else { return }
+        let sender = Self.network(address)
+        records.withLock { records in
+            guard var record = record(of: sender, in: records, at: now), record.until == until else { return }
+            record.until = now
+            records.set(record, for: sender, half: half)
+        }
+    }
+
+    var count: Int { records.withLock { $0.newer.count + $0.older.count } }
+
+    private func record(of sender: String, in records: Records, at now: Instant) -> Record? {
+        guard let record = records.newer[sender] ?? records.older[sender], now < record.until + Self.memory else {
+            return nil
+        }
+        return record
+    }
+
+    private static func pause(after wrong: Int) -> Duration {
+        min(pause * (wrong - free + 1), longestPause)
+    }
+
+    /// Whom an address stands for: of IPv6, whoever has one address has 2^64 of them.
+    static func network(_ address: String) -> String {
+        let text = Array(address.utf8)
+        guard text.contains(UInt8(ascii: ":")), !text.contains(UInt8(ascii: ".")) else { return address }
+        let gap = zip(text, text.dropFirst()).map { $0 == UInt8(ascii: ":") && $1 == $0 }.firstIndex(of: true)
+        func groups(_ part: ArraySlice<UInt8>) -> [String] {
+            part.split(separator: UInt8(ascii: ":")).map { String(decoding: $0, as: UTF8.self) }
+        }
+        guard let gap else { return groups(text[...]).prefix(4).joined(separator: ":") }
+        let (head, tail) = (groups(text[..<gap]), groups(text[gap...]))
+        let zeros = Array(repeating: "0", count: max(0, 8 - head.count - tail.count))
+        return (head + zeros + tail).prefix(4).joined(separator: ":")
+    }
+}
+
+extension Relay {
+    /// Does what a code is needed for. Its sender is slowed down for wrong ones.
+    func taking<Answer: Sendable>(
+        from sender: String, _ work: () async throws(Refusal) -> Answer
+    ) async throws(Refusal) -> Answer {
+        let admitted = try senders.admit(sender, at: time.instant())
+        do throws(Refusal) {
+            let answer = try await work()
+            senders.right(sender, admitted: admitted, at: time.instant())
+            return answer
+        } catch {
+            if error == .unauthenticated {
+                wrongCode(from: sender)
+            } else {
+                senders.right(sender, admitted: admitted, at: time.instant())
+            }
+            throw error
+        }
+    }
+
+    func wrongCode(from sender: String) {
+        let count = senders.wrong(sender, at: time.instant())
+        if count >= Senders.free { log.notice("code.wrong", [.remote: sender, .count: count]) }
+    }
+}

@@ -1,0 +1,106 @@
+import Domain
+import Relay
+import World
+
+extension Store: ActivateStore {
+    public func activate(
+        _ activation: NewActivation, website: WebsiteID, as operation: Operation
+    ) async throws(StoreFailure) -> Timestamp? {
+        let user: [SQLValue] = [.id(activation.user), .id(operation)]
+        var writes = [Step(markUser, .id(operation), .id(activation.user), .id(website))]
+        if let approved = activation.approvedBy {
+            writes.append(
+                Step(useApproval, values: [.id(operation), .id(approved.challenge), .blob(approved.digest)] + user))
+        }
+        return try await run(Activations.query(activation, writes, as: operation))
+    }
+}
+
+/// What the operator's tool does with activations.
+public enum Activations {
+    /// Whom a code is for.
+    public struct Subject: Sendable, Equatable {
+        public let user: UserID
+        public let token: UserToken
+    }
+
+    public static func subject(_ username: String, of website: String) -> Query<Subject?> {
+        Query(script: Script("activation", reads: [Step(subjectByName, .text(website), .text(username))])) {
+            rows throws(StoreFailure) in
+            guard let row = rows[0].first else { return nil }
+            return Subject(user: try row.id(0), token: try row.id(1))
+        }
+    }
+
+    /// Under the operator's word, where the activation says so: for people who have no factor left to approve with.
+    /// Until when the code can be used; nil when there is no such user.
+    public static func byOperator(_ activation: NewActivation, as operation: Operation) -> Query<Timestamp?> {
+        query(activation, [Step(markAnyUser, .id(operation), .id(activation.user))], as: operation)
+    }
+
+    fileprivate static func query(
+        _ activation: NewActivation, _ before: [Step], as operation: Operation
+    ) -> Query<Timestamp?> {
+        let change = Change(
+            "activation", operation,
+            before + [
+                activation.insertion(operation),
+                Step(
+                    auditActivation, .id(operation), .moment(activation.createdAt), .word(activation.approval),
+                    .blob(activation.digest), .id(operation)),
+            ], reads: [activation.expiry])
+        return Query(change: change) { rows throws(StoreFailure) in
+            guard rows.happened, let row = rows[1].first else { return nil }
+            return try row.moment(0)
+        }
+    }
+}
+
+extension NewActivation {
+    /// For a user whose row this operation has marked. One that rests on an approval needs it to be used by this
+    /// operation.
+    func insertion(_ operation: Operation) -> Step {
+        let values: [SQLValue] = [
+            .blob(digest), .moment(createdAt), .moment(expiresAt), .word(approval), .id(operation), .id(user),
+            .id(operation),
+        ]
+        guard let approvedBy else { return Step(insertActivation, values: values) }
+        return Step(insertApproved, values: values + [.id(approvedBy.challenge), .id(operation)])
+    }
+
+    var expiry: Step { Step(activationExpiry, .blob(digest)) }
+}
+
+private let subjectByName = Statement(
+    """
+    SELECT u.id, u.token FROM user u JOIN website w ON w.id = u.website_id WHERE w.name = ? AND u.username = ?
+    """)
+
+/// Locks the user's row, so that two changes of one user come one after the other.
+private let markUser = Statement("UPDATE user SET operation = ? WHERE id = ? AND website_id = ?")
+private let markAnyUser = Statement("UPDATE user SET operation = ? WHERE id = ?")
+
+private let useApproval = Statement(
+    """
+    UPDATE challenge SET used_by = ?
+    WHERE id = ? AND approves = ? AND decision = 'approve' AND used_by IS NULL AND EXISTS
+    (SELECT 1 FROM user u WHERE u.id = ? AND u.id = challenge.user_id AND u.operation = ?)
+    """)
+
+private let insertion = """
+    INSERT INTO activation (digest, user_id, created_at, expires_at, approval, operation)
+    SELECT ?, u.id, ?, ?, ?, ? FROM user u WHERE u.id = ? AND u.operation = ?
+    """
+private let once = " /*M! ON DUPLICATE KEY UPDATE digest = activation.digest */ /*S! ON CONFLICT DO NOTHING */"
+
+private let insertActivation = Statement(insertion + once)
+private let insertApproved = Statement(
+    insertion + " AND EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.used_by = ?)" + once)
+
+private let auditActivation = Statement(
+    Audit.columns + """
+         SELECT ?, ?, 'user.activation', u.website_id, u.id, NULL, NULL, ?, NULL
+        FROM activation a JOIN user u ON u.id = a.user_id WHERE a.digest = ? AND a.operation = ?
+        """ + Audit.once)
+
+private let activationExpiry = Statement("SELECT expires_at FROM activation WHERE digest = ?")

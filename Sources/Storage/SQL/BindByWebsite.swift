@@ -1,0 +1,45 @@
+import Domain
+import Relay
+
+/// The original's form.
+extension Store {
+    public func bindByWebsite(
+        _ device: NewDevice, website: WebsiteID, as operation: Operation
+    ) async throws(StoreFailure) -> Bool {
+        let user: [SQLValue] = [.id(device.user), .id(operation)]
+        let audit: [SQLValue] = [.id(operation), .moment(device.at), .id(device.id)] + user
+        let change = Change(
+            "bind", operation,
+            [
+                Step(markUserOfWebsite, .id(operation), .id(device.user), .id(website)),
+                Step(auditReplaced, values: audit),
+                Step(updateWebsitePhone, values: device.changes(operation) + [.id(device.id)] + user),
+                Step(insertWebsitePhone, values: device.values(operation) + user),
+                Step(auditByWebsite, values: audit),
+            ]
+                + News.steps(
+                    .deviceBound, user: device.user, device: device.id, after: BoundPhone.event, as: operation))
+        return try await run(Query(change: change) { rows in rows.happened })
+    }
+}
+
+private let markUserOfWebsite = Statement("UPDATE user SET operation = ? WHERE id = ? AND website_id = ?")
+
+/// A phone that is bound already gets another push token: nobody is told of a new one.
+private let auditReplaced = Statement(
+    Audit.columns + """
+         SELECT ?, ?, 'device.changed', u.website_id, u.id, NULL, d.id, NULL, 'website'
+        FROM device d JOIN user u ON u.id = d.user_id
+        WHERE d.id = ? AND d.state = 'active' AND u.id = ? AND u.operation = ?
+        """ + Audit.once)
+private let updateWebsitePhone = Statement(
+    BoundPhone.changes + " AND EXISTS (SELECT 1 FROM user WHERE id = ? AND operation = ?)")
+private let insertWebsitePhone = Statement(
+    BoundPhone.insertion + """
+         SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, u.id, 0 FROM user u WHERE u.id = ? AND u.operation = ?
+        """ + BoundPhone.once)
+private let auditByWebsite = Statement(
+    Audit.columns + """
+         SELECT ?, ?, 'device.bound', u.website_id, u.id, NULL, ?, NULL, 'website'
+        FROM user u WHERE u.id = ? AND u.operation = ?
+        """ + Audit.once)

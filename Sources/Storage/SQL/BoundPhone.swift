@@ -1,0 +1,41 @@
+import Domain
+import Relay
+
+/// The row of a phone that is bound, by whomever.
+enum BoundPhone {
+    /// What the audit calls it.
+    static let event = "device.bound"
+
+    /// MariaDB sets columns one after the other: `approval` asks for the state that the row had.
+    static let changes = """
+        UPDATE device SET name = ?, platform = ?, environment = ?, push_token = ?, push_token_at = ?, binding = ?,
+        approval = CASE state WHEN 'active' THEN NULL ELSE ? END, state = CASE state WHEN 'active' THEN state ELSE ? END,
+        operation = ? WHERE id = ?
+        """
+
+    static let insertion = """
+        INSERT INTO device
+        (id, name, platform, environment, push_token, push_token_at, public_key, thumbprint, revocation, binding, approval,
+        created_at, operation, state, user_id, failures)
+        """
+
+    static let once = " /*M! ON DUPLICATE KEY UPDATE id = device.id */ /*S! ON CONFLICT DO NOTHING */"
+}
+
+extension NewDevice {
+    /// What a repeated binding changes.
+    func changes(_ operation: Operation) -> [SQLValue] {
+        [
+            .text(name), .word(platform), .word(environment), .text(pushToken), .moment(at), .text(binding),
+            .id(approval), .word(state), .id(operation),
+        ]
+    }
+
+    func values(_ operation: Operation) -> [SQLValue] {
+        [
+            .id(id), .text(name), .word(platform), .word(environment), .text(pushToken), .moment(at),
+            .blob(publicKey), .blob(thumbprint), .blob(revocation), .text(binding), .id(approval), .moment(at),
+            .id(operation), .word(state),
+        ]
+    }
+}

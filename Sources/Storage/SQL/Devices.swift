@@ -1,0 +1,159 @@
+import Domain
+import Relay
+import World
+
+extension Store: DeviceStore {
+    public func device(
+        _ id: DeviceID, ofUser username: String, of website: WebsiteID
+    ) async throws(StoreFailure) -> OwnedDevice? {
+        try await run(Phones.find(Step(deviceOfUser, .id(id), .id(website), .text(username))))
+    }
+
+    public func device(revocation digest: [UInt8]) async throws(StoreFailure) -> (id: DeviceID, user: UserID)? {
+        try await run(
+            Query(script: Script("device", reads: [Step(deviceByRevocation, .blob(digest))])) {
+                rows throws(StoreFailure) in
+                guard let row = rows[0].first else { return nil }
+                return (try row.id(0), try row.id(1))
+            })
+    }
+
+    public func change(_ change: DeviceChange, as operation: Operation) async throws(StoreFailure) -> [ChallengeID]? {
+        try await run(Phones.change(change, as: operation))
+    }
+}
+
+/// What is done with phones, by the verbs and by the operator's tool.
+public enum Phones {
+    /// Any phone, by its id alone: for the operator.
+    public static func any(_ id: DeviceID) -> Query<OwnedDevice?> { find(Step(deviceByID, .id(id))) }
+
+    fileprivate static func find(_ step: Step) -> Query<OwnedDevice?> {
+        Query(script: Script("device", reads: [step])) { rows throws(StoreFailure) in
+            guard let row = rows[0].first else { return nil }
+            return OwnedDevice(user: try row.id(8), view: try row.device(0))
+        }
+    }
+
+    /// The challenges that ended with it; nil when the guards refused.
+    public static func change(_ change: DeviceChange, as operation: Operation) -> Query<[ChallengeID]?> {
+        let now = SQLValue.moment(change.at)
+        let mine: [SQLValue] = [.id(change.user), .id(operation)]
+        var states = change.from.map { SQLValue.text($0.rawValue) }
+        while states.count < 3 { states.append(.null) }
+        var writes = [
+            Step(markUser, .id(operation), .id(change.user)),
+            Step(
+                changeDevice,
+                values: [
+                    .text(change.name), .text(change.pushToken), change.pushToken == nil ? .null : now,
+                    .word(change.state), .id(operation), .id(change.device),
+                ] + states + mine),
+            Step(
+                auditDevice, .id(operation), now, .text("\(change.event)"), .word(change.by), .id(change.device),
+                .id(operation)),
+        ]
+        if change.isFarewell { writes += farewell(change, as: operation) }
+        if change.state == .revoked {
+            writes += News.steps(
+                .deviceUnbound, user: change.user, device: change.device, after: "\(change.event)", as: operation)
+        }
+        let reads = [Step(endedApprovals, values: mine)]
+        return Query(change: Change("device", operation, writes, reads: reads)) { rows throws(StoreFailure) in
+            guard rows.happened else { return nil }
+            var ended: [ChallengeID] = []
+            for row in rows[1] { ended.append(try row.id(0)) }
+            return ended
+        }
+    }
+
+    /// Its pushes, and whatever could make another phone of the user's active that it may have approved of: whoever had
+    /// it must not live on in a phone of their own.
+    private static func farewell(_ change: DeviceChange, as operation: Operation) -> [Step] {
+        let (user, done) = (SQLValue.id(change.user), SQLValue.id(operation))
+        return [
+            Step(dropPushes, user, .id(change.device), done),
+            Step(endApprovals, .moment(change.at), done, user, done),
+            Step(dropErrandsOfApprovals, user, done),
+            Step(dropWaiting, user, .id(change.device), done),
+            Step(dropApproved, user, done),
+        ]
+    }
+
+    /// Of the rows of `device`: what its website sees.
+    static let columns = "id, name, platform, state, public_key, binding, created_at, last_seen_at"
+
+    /// Of the rows of `device`: all but those that waited for an approval which failed. The next binding of the user
+    /// cleans them away.
+    static let isThere = """
+         NOT (state = 'waiting' AND EXISTS (SELECT 1 FROM challenge c
+        WHERE c.id = device.approval AND c.decided_at IS NOT NULL AND coalesce(c.decision, '') <> 'approve'))
+        """
+}
+
+extension Row {
+    /// The columns of `Phones.columns`, from this one on.
+    func device(_ first: Int) throws(StoreFailure) -> DeviceView {
+        DeviceView(
+            id: try id(first), name: try optionalText(first + 1), platform: try word(first + 2),
+            state: try word(first + 3), publicKey: try optionalBlob(first + 4), binding: try optionalText(first + 5),
+            createdAt: try moment(first + 6), lastSeenAt: try optionalMoment(first + 7))
+    }
+}
+
+private let found = "SELECT " + Phones.columns + ", user_id FROM device WHERE id = ?"
+private let deviceByID = Statement(found)
+private let deviceOfUser = Statement(
+    found + " AND user_id = (SELECT u.id FROM user u WHERE u.website_id = ? AND u.username = ?) AND" + Phones.isThere)
+
+private let deviceByRevocation = Statement("SELECT id, user_id FROM device WHERE revocation = ?")
+
+/// Locks the user's row: the changes of a user's phones come one after the other.
+private let markUser = Statement("UPDATE user SET operation = ? WHERE id = ?")
+
+private let changeDevice = Statement(
+    """
+    UPDATE device SET name = coalesce(?, name), push_token = coalesce(?, push_token),
+    push_token_at = coalesce(?, push_token_at), state = coalesce(?, state), operation = ?
+    WHERE id = ? AND state IN (?, ?, ?) AND EXISTS
+    (SELECT 1 FROM user u WHERE u.id = ? AND u.id = device.user_id AND u.operation = ?)
+    """)
+
+/// Only a phone that waits, or that did until now, has an approval to wait for: nobody was told that it was bound.
+private let auditDevice = Statement(
+    Audit.columns + """
+         SELECT ?, ?, CASE WHEN d.approval IS NULL THEN ? ELSE 'device.withdrawn' END, u.website_id, u.id, NULL, d.id, ?,
+        NULL FROM device d JOIN user u ON u.id = d.user_id WHERE d.id = ? AND d.operation = ?
+        """ + Audit.once)
+
+private let changed = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
+
+private let dropPushes = Statement(
+    """
+    DELETE /*M! o */ FROM outbox
+    /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE c.user_id = ? AND c.decided_at IS NULL AND o.device_id = ? */
+    /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE c.user_id = ? AND c.decided_at IS NULL)
+    AND device_id = ? */ AND
+    """ + changed)
+
+private let endApprovals = Statement(
+    """
+    UPDATE challenge SET state = 'cancelled', reason = 'cancelled', decided_at = ?, operation = ?
+    WHERE user_id = ? AND decided_at IS NULL AND approves IS NOT NULL AND
+    """ + changed)
+
+private let ofEndedApprovals = " c.user_id = ? AND c.approves IS NOT NULL AND c.operation = ?"
+private let dropErrandsOfApprovals = Statement(
+    """
+    DELETE /*M! o */ FROM outbox
+    /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE */
+    /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
+    """ + ofEndedApprovals + " /*S! ) */")
+
+private let dropWaiting = Statement(
+    "DELETE FROM device WHERE user_id = ? AND id <> ? AND state = 'waiting' AND" + changed)
+
+private let dropApproved = Statement(
+    "DELETE FROM activation WHERE user_id = ? AND used_at IS NULL AND approval = 'user' AND" + changed)
+
+private let endedApprovals = Statement("SELECT c.id FROM challenge c WHERE" + ofEndedApprovals)

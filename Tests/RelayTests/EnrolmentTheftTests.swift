@@ -1,0 +1,138 @@
+import Crypto
+import Domain
+import Relay
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// Whoever has not got a code of this user of this website, in its time, binds nothing.
+@Suite struct EnrolmentTheftTests {
+    @Test(arguments: StoreKind.all) func aCodeIsGoodOnceForOneUserOfOneWebsite(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
+        let bob = try await Person.registered("bob", at: ada.website, rig)
+        let eve = try await Person.registered("eve", at: try await rig.shop("bank"), rig)
+        let thief = try TestPhone(pushToken: "thief")
+        var sender = 0
+        func expectRefused(_ person: Person, _ phone: TestPhone, _ code: String) async {
+            sender += 1
+            #expect(await person.bind(phone, code, from: "198.51.100.\(sender)") == .failure(.unauthenticated))
+        }
+        // Another user's code, another website's, none at all.
+        await expectRefused(ada, thief, bob.code)
+        await expectRefused(ada, thief, eve.code)
+        await expectRefused(eve, thief, ada.code)
+        await expectRefused(ada, thief, "")
+        await expectRefused(ada, thief, ada.code + "A")
+        // A proof for another website.
+        let elsewhere = Person(rig: rig, website: eve.website, username: "ada", token: ada.token, code: ada.code)
+        await expectRefused(elsewhere, thief, ada.code)
+        // Used.
+        _ = try await ada.bound(try TestPhone(pushToken: "ada"), ada.code)
+        await expectRefused(ada, thief, ada.code)
+        // Too late.
+        rig.time.advance(by: .seconds(600))
+        await expectRefused(bob, thief, bob.code)
+        #expect(try rig.count("SELECT count(*) FROM device") == 1)
+        // In time.
+        let code = try await bob.furtherCode()
+        rig.time.advance(by: .seconds(599))
+        #expect(await bob.bind(try TestPhone(pushToken: "bob"), code).bound != nil)
+    }
+
+    @Test(arguments: StoreKind.all) func aKeyIsOneUsers(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
+        let bob = try await Person.registered("bob", at: ada.website, rig)
+        let eve = try await Person.registered("eve", at: try await rig.shop("bank"), rig)
+        let phone = try TestPhone(pushToken: "push")
+        let adas = try await ada.bound(phone, ada.code)
+        for other in [bob, eve] {
+            #expect(await other.bind(phone, other.code, from: other.username) == .failure(.unauthenticated))
+            // It is Ada's as it was, and the code was not used up: a phone with a key of its own is bound.
+            #expect(try await ada.credential(phone, adas.id) == adas)
+            #expect(await other.bind(try TestPhone(pushToken: "own"), other.code).bound != nil)
+        }
+        #expect(try rig.count("SELECT count(*) FROM device WHERE push_token = 'push'") == 1)
+    }
+
+    @Test(arguments: StoreKind.all) func oneKeyForTwoUsersAtOnceIsOneUsers(kind: StoreKind) async throws {
+        for _ in 0..<20 {
+            let rig = try await RelayRig(kind)
+            let shop = try await rig.shop()
+            let people = [
+                try await Person.registered("ada", at: shop, rig), try await Person.registered("bob", at: shop, rig),
+            ]
+            let phone = try TestPhone(pushToken: "push")
+            let binds = await withTaskGroup(of: Bind.self) { group in
+                for person in people { group.addTask { await person.bind(phone, person.code) } }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(binds.filter { $0.bound != nil }.count == 1, "\(binds)")
+            #expect(binds.contains(.failure(.unauthenticated)), "\(binds)")
+            #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'device.bound'") == 1)
+        }
+    }
+
+    @Test(arguments: StoreKind.all) func aThousandGuessesGetNone(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
+        let thief = try TestPhone(pushToken: "thief")
+        var limited = 0
+        for number in 0..<1000 {
+            let guess = "guess-\(number)-\(ada.code.suffix(8))"
+            switch await ada.bind(thief, guess, from: "203.0.113.9").refusal {
+            case .unauthenticated: break
+            case .limited(let pause):
+                limited += 1
+                #expect(pause > .zero)
+            case let other: Issue.record("\(String(describing: other))")
+            }
+            rig.time.advance(by: .milliseconds(100))
+        }
+        // 100 seconds: five for nothing, then after 5, 10, 15, … seconds one more each.
+        #expect(limited == 1000 - 5 - 5)
+        // Not even the right one, before its time.
+        guard case .limited(let pause) = await ada.bind(thief, ada.code, from: "203.0.113.9").refusal else {
+            Issue.record("it was looked up")
+            return
+        }
+        // Somebody else's is not slowed.
+        let bob = try await Person.registered("bob", at: ada.website, rig)
+        #expect(await bob.bind(try TestPhone(pushToken: "bob"), bob.code, from: "203.0.113.10").bound != nil)
+        // And it is a delay, not a ban: there may be a person behind that address too.
+        rig.time.advance(by: pause)
+        #expect(await ada.bind(try TestPhone(pushToken: "ada"), ada.code, from: "203.0.113.9").bound != nil)
+    }
+
+    @Test(arguments: StoreKind.all) func aPhoneThatIsUnboundDoesNotComeBack(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let ada = try await Person.registered(
+            "ada", at: try await rig.shop("shop", ["further-factors": "website"]), rig)
+        let phone = try TestPhone(pushToken: "push")
+        let lost = try await ada.bound(phone, ada.code)
+        try await rig.on { relay in try await relay.unbind(by: lost) }
+        // Neither with what bound it, nor with a new code for the old key.
+        #expect(await ada.bind(phone, ada.code) == .failure(.unauthenticated))
+        let code = try await ada.furtherCode()
+        #expect(await ada.bind(phone, code) == .failure(.unauthenticated))
+        #expect(await ada.bind(try TestPhone(pushToken: "new"), code).bound != nil)
+        #expect(try rig.devices(.revoked) == 1)
+    }
+
+    @Test(arguments: StoreKind.all) func aSuspendedPhoneIsNotResumedByACode(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let ada = try await Person.registered(
+            "ada", at: try await rig.shop("shop", ["further-factors": "website"]), rig)
+        let phone = try TestPhone(pushToken: "push")
+        let device = try await ada.bound(phone, ada.code).id
+        _ = try await rig.on { relay in
+            try await relay.change(device, ofUser: "ada", name: nil, state: .suspended, by: ada.website)
+        }
+        let code = try await ada.furtherCode()
+        for code in [ada.code, code] { #expect(await ada.bind(phone, code) == .failure(.unauthenticated)) }
+        #expect(try rig.devices(.suspended) == 1)
+    }
+}

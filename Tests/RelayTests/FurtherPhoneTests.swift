@@ -1,0 +1,202 @@
+import Crypto
+import Domain
+import JSON
+import Relay
+import TestSupport
+import Testing
+import World
+
+/// A phone that nobody has approved of waits until the user has.
+@Suite struct FurtherPhoneTests {
+    /// Somebody with a phone, and a code from before it was bound.
+    private struct Scene {
+        let person: Person
+        let first: PhoneCredential
+        let code: String
+        let second: TestPhone
+
+        static func set(_ kind: StoreKind, _ policies: [String: String] = [:]) async throws -> Scene {
+            let rig = try await RelayRig(kind)
+            let person = try await Person.registered("ada", at: try await rig.shop("shop", policies), rig)
+            let code = try await person.furtherCode()
+            let first = try await person.bound(try TestPhone(pushToken: "first"), person.code)
+            rig.time.advance(by: .seconds(1))
+            return Scene(person: person, first: first, code: code, second: try TestPhone(pushToken: "second"))
+        }
+
+        func verify() async -> Bind { await person.bind(second, code) }
+    }
+
+    @Test(arguments: StoreKind.all) func waitsUntilTheUserHasApproved(kind: StoreKind) async throws {
+        let scene = try await Scene.set(kind)
+        let (person, rig) = (scene.person, scene.person.rig)
+        let waiting = await scene.verify()
+        let number = try #require(waiting.number)
+        #expect(number.utf8.count == 2)
+        guard case .success(.waiting(let device, _)) = waiting else { return }
+        // The same again is told the same, and the user is asked once.
+        for _ in 0..<3 { #expect(await scene.verify() == waiting) }
+        await rig.settled()
+        #expect(rig.pushes.sent.map(\.deviceToken) == ["first"])
+        #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
+        let states = try await person.devices().map(\.state)
+        #expect(states == [.active, .waiting])
+        // A waiting phone can do nothing else.
+        await #expect(throws: Refusal.unauthenticated) { try await person.credential(scene.second, device) }
+
+        // The user is shown which phone it is.
+        let challenge = try person.lastAsked()
+        let context = try #require(try JSONReader.read(try await person.told(challenge).context).object)
+        #expect(context["action"] == "enrol")
+        #expect(context["device"]?.string == device.text)
+        #expect(context["ip"] == "192.0.2.1")
+        #expect(
+            context["details"] == [
+                ["label": "factor", "value": "push"], ["label": "name", "value": "Phone"],
+                ["label": "key", "value": .string(scene.second.key.publicKey.thumbprint)],
+            ])
+
+        #expect(try await person.decide(challenge, .approve, number, by: scene.first) == .success)
+        let bound = try #require(await scene.verify().bound)
+        #expect(bound.device == device && !bound.revocationCode.isEmpty)
+        #expect(bound.certificate.hasPrefix("-----BEGIN CERTIFICATE-----"))
+        let again = await scene.verify().bound
+        #expect(again?.device == device && again?.revocationCode == bound.revocationCode)
+        let credential = try await person.credential(scene.second, device)
+
+        // Both are asked now, and either may answer.
+        let asked = try await person.login()
+        await rig.settled()
+        #expect(Set(rig.pushes.sent.suffix(2).map(\.deviceToken)) == ["first", "second"])
+        #expect(try await person.decide(asked.challenge, .approve, asked.number, by: credential) == .success)
+        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'device.waiting'") == 1)
+        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'device.bound'") == 2)
+    }
+
+    @Test(arguments: StoreKind.all, ["deny", "fraud", "number", "cancel"])
+    func isRefusedOnceTheApprovalHasFailed(kind: StoreKind, how: String) async throws {
+        let scene = try await Scene.set(kind)
+        let (person, rig) = (scene.person, scene.person.rig)
+        let number = try #require(await scene.verify().number)
+        await rig.settled()
+        let challenge = try person.lastAsked()
+        switch how {
+        case "number":
+            let wrong = number == "00" ? "01" : "00"
+            #expect(try await person.decide(challenge, .approve, wrong, by: scene.first) == .failure)
+        case "cancel":
+            let website = person.website
+            try await rig.on { relay in try await relay.cancel(challenge, by: website) }
+        default:
+            let decision = try #require(Decision(rawValue: how))
+            #expect(try await person.decide(challenge, decision, by: scene.first) == .failure)
+        }
+        // The code lives still, and does not help.
+        #expect(await scene.verify() == .failure(.unauthenticated))
+        #expect(try await person.devices().map(\.state) == [.active])
+        #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
+    }
+
+    @Test(arguments: StoreKind.all) func isAskedAboutAgainWhileItsCodeLives(kind: StoreKind) async throws {
+        let scene = try await Scene.set(kind, ["lifetime": "60"])
+        let (person, rig) = (scene.person, scene.person.rig)
+        #expect(await scene.verify().isWaiting)
+        await rig.settled()
+        let first = try person.lastAsked()
+        // A login supersedes the approval. While it is open it is not superseded in turn.
+        let asked = try await person.login()
+        await rig.settled()
+        #expect(try await person.told(first).reason == .superseded)
+        let between = await scene.verify()
+        #expect(between.isWaiting && between.number == nil)
+        #expect(try await person.told(asked.challenge).result == .wait)
+        // Once it has its end, the user is asked about the phone again.
+        try await person.decide(asked.challenge, .deny, by: scene.first)
+        #expect(await scene.verify().number != nil)
+        await rig.settled()
+        let second = try person.lastAsked()
+        #expect(second != first && second != asked.challenge)
+        // Nobody answers: once more.
+        rig.time.advance(by: .seconds(60))
+        let number = try #require(await scene.verify().number)
+        await rig.settled()
+        let third = try person.lastAsked()
+        #expect(third != second)
+        try await person.decide(third, .approve, number, by: scene.first)
+        #expect(await scene.verify().bound != nil)
+    }
+
+    @Test(arguments: StoreKind.all) func isRefusedOnceItsCodeIsOver(kind: StoreKind) async throws {
+        let scene = try await Scene.set(kind)
+        let rig = scene.person.rig
+        #expect(await scene.verify().isWaiting)
+        rig.time.advance(by: .seconds(600))
+        #expect(await scene.verify() == .failure(.unauthenticated))
+    }
+
+    @Test(arguments: StoreKind.all) func isNotAskedAboutForEver(kind: StoreKind) async throws {
+        let scene = try await Scene.set(kind, ["lifetime": "60"])
+        let rig = scene.person.rig
+        for _ in 0..<5 {
+            #expect(await scene.verify().isWaiting)
+            rig.time.advance(by: .seconds(60))
+        }
+        #expect(await scene.verify() == .failure(.unauthenticated))
+        #expect(try rig.count("SELECT count(*) FROM challenge") == 5)
+    }
+
+    @Test(arguments: StoreKind.all) func anApprovalOutlivesTheCode(kind: StoreKind) async throws {
+        let scene = try await Scene.set(kind, ["lifetime": "600"])
+        let (person, rig) = (scene.person, scene.person.rig)
+        let number = try #require(await scene.verify().number)
+        await rig.settled()
+        rig.time.advance(by: .seconds(598))
+        try await person.decide(try person.lastAsked(), .approve, number, by: scene.first)
+        rig.time.advance(by: .seconds(3600))
+        #expect(await scene.verify().bound != nil)
+    }
+
+    @Test(arguments: StoreKind.all) func withoutAnyPhoneLeftNobodyCanApprove(kind: StoreKind) async throws {
+        let scene = try await Scene.set(kind)
+        let rig = scene.person.rig
+        try await rig.on { relay in try await relay.unbind(by: scene.first) }
+        #expect(await scene.verify() == .failure(.unauthenticated))
+        #expect(try rig.count("SELECT count(*) FROM challenge WHERE reason = 'undeliverable'") == 1)
+    }
+
+    @Test(arguments: StoreKind.all) func aFrozenUserGetsNoPhone(kind: StoreKind) async throws {
+        let scene = try await Scene.set(kind, ["further-factors": "website"])
+        let rig = scene.person.rig
+        try rig.execute("UPDATE user SET state = 'frozen'")
+        #expect(await scene.verify() == .failure(.unauthenticated))
+        try rig.execute("UPDATE user SET state = 'active'")
+        #expect(await scene.verify().bound != nil)
+    }
+
+    @Test(arguments: StoreKind.all, ["further-factors", "answers"])
+    func needsNoApprovalWhereTheWebsitesWordIsEnough(kind: StoreKind, policy: String) async throws {
+        let scene = try await Scene.set(kind, [policy: "website"])
+        #expect(await scene.verify().bound != nil)
+        #expect(try scene.person.rig.count("SELECT count(*) FROM challenge") == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func ofTwoFirstPhonesOneWaits(kind: StoreKind) async throws {
+        // Both codes are from before, and both phones come at once: whoever is second needs the first one's approval.
+        for _ in 0..<10 {
+            let rig = try await RelayRig(kind)
+            let person = try await Person.registered("ada", at: try await rig.shop(), rig)
+            let codes = [person.code, try await person.furtherCode()]
+            let binds = await withTaskGroup(of: Bind.self) { group in
+                for code in codes {
+                    group.addTask {
+                        guard let phone = try? TestPhone(pushToken: "push-\(code)") else { return .failure(.broken) }
+                        return await person.bind(phone, code)
+                    }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(binds.filter { $0.bound != nil }.count == 1, "\(binds)")
+            #expect(binds.filter(\.isWaiting).count == 1, "\(binds)")
+        }
+    }
+}

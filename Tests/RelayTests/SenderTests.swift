@@ -1,0 +1,82 @@
+import Testing
+import World
+
+@testable import Relay
+
+@Suite struct SenderTests {
+    private let start = Instant(nanoseconds: 1_000_000_000)
+
+    private func isAdmitted(_ senders: Senders, _ address: String, _ now: Instant) -> Bool {
+        do {
+            _ = try senders.admit(address, at: now)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    @Test func pausesGrowAndEnd() throws {
+        let senders = Senders()
+        for _ in 0..<5 {
+            #expect(isAdmitted(senders, "a", start))
+            senders.wrong("a", at: start)
+        }
+        var now = start
+        var pause = Duration.zero
+        for number in 1...800 {
+            pause = min(.seconds(5 * number), .seconds(3600))
+            #expect(!isAdmitted(senders, "a", now))
+            #expect(!isAdmitted(senders, "a", now + (pause - .milliseconds(1))))
+            #expect(isAdmitted(senders, "b", now))
+            now = now + pause
+            #expect(isAdmitted(senders, "a", now))
+            senders.wrong("a", at: now)
+        }
+        #expect(pause == .seconds(3600))
+        now = now + pause + .seconds(3600)
+        for _ in 0..<5 {
+            #expect(isAdmitted(senders, "a", now))
+            senders.wrong("a", at: now)
+        }
+        #expect(!isAdmitted(senders, "a", now))
+    }
+
+    @Test func oneAtATimeIsTakenFromWhoeverIsSlowed() throws {
+        let senders = Senders()
+        for _ in 0..<5 { senders.wrong("a", at: start) }
+        let later = start + .seconds(5)
+        let admitted = try senders.admit("a", at: later)
+        #expect(admitted != nil)
+        #expect(!isAdmitted(senders, "a", later))
+        // It was right: the next one may come.
+        senders.right("a", admitted: admitted, at: later)
+        #expect(isAdmitted(senders, "a", later))
+        // A right one takes back no pause but its own.
+        senders.wrong("a", at: later)
+        senders.right("a", admitted: admitted, at: later)
+        #expect(!isAdmitted(senders, "a", later))
+    }
+
+    @Test func whateverIsSentFromWhereverMemoryIsBounded() {
+        let senders = Senders(most: 100)
+        for _ in 0..<6 { senders.wrong("old", at: start) }
+        for number in 0..<10_000 {
+            senders.wrong("sender-\(number)", at: start)
+            #expect(senders.count <= 100)
+            // Whoever goes on is remembered.
+            if number % 40 == 0 { senders.wrong("old", at: start) }
+        }
+        #expect(!isAdmitted(senders, "old", start))
+        #expect(isAdmitted(senders, "sender-9999", start))
+    }
+
+    @Test(
+        arguments: [
+            ("192.0.2.1", "192.0.2.1"), ("", ""), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2"),
+            ("2001:db8:1:2:ffff::1", "2001:db8:1:2"), ("2001:db8::1", "2001:db8:0:0"), ("::1", "0:0:0:0"),
+            ("fe80::", "fe80:0:0:0"), ("1::2:3:4:5:6:7", "1:0:2:3"), ("::ffff:192.0.2.1", "::ffff:192.0.2.1"),
+        ]) func anAddressStandsForItsNetwork(address: String, network: String)
+    {
+        #expect(Senders.network(address) == network)
+    }
+}
