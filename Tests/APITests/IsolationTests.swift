@@ -1,0 +1,147 @@
+import Domain
+import HTTP
+import JSON
+import TestSupport
+import Testing
+
+@testable import API
+
+/// What is another's and what does not exist are the same, to the byte and to the statement that the store runs.
+struct IsolationTests {
+    private let statements = Statements()
+
+    /// An answer, and what it took.
+    private struct Seen: Equatable {
+        let response: Response
+        let statements: [String]
+    }
+
+    private func see(_ site: Site, _ method: String, _ path: String, _ body: JSONObject? = nil) async -> Seen {
+        await site.rig.relay.settled()
+        _ = statements.take()
+        let response = await site.send(method, path, body)
+        return Seen(response: response.withoutID, statements: statements.take())
+    }
+
+    /// Expects one and the same, and something that was asked of the store at all.
+    private func expectSame(_ seen: [Seen], _ what: String) {
+        #expect(seen[0].response.status == 404, "\(what): \(seen[0].response.text)")
+        #expect(seen[0].statements.count >= 2, "\(what): \(seen[0].statements)")
+        for other in seen.dropFirst() { #expect(other == seen[0], "\(what)") }
+    }
+
+    private let nothing = String(repeating: "0", count: 32)
+
+    /// The path of a route with what is given in its places.
+    private func path(_ route: Route, _ places: [String: String]) -> String {
+        "/"
+            + route.path.segments.map { segment in
+                switch segment {
+                case .word(let word): word
+                case .place(let name): places[name] ?? nothing
+                }
+            }.joined(separator: "/")
+    }
+
+    @Test func aUserOfAnotherWebsiteAndNobody() async throws {
+        let rig = try await APIRig(noting: statements)
+        let shop = try await rig.site("shop", ["answers": "website"])
+        let bank = try await rig.site("bank", ["answers": "website"])
+        _ = try await shop.enrol("bob")
+        let (token, _) = try await bank.enrol("alice")
+        let (challenge, _) = try await bank.login("alice")
+        let device = try #require(await bank.devices("alice").first?["device"]?.string)
+        var visited: Set<String> = []
+        for route in API.table.routes where route.path.text.contains("{") {
+            let body: JSONObject? = route.method == "PATCH" ? ["name": "x"] : nil
+            var seen: [Seen] = []
+            for places in [["username": "alice", "device": device, "challenge": challenge], ["username": "nobody"]] {
+                seen.append(await see(shop, route.method, path(route, places), body))
+            }
+            expectSame(seen, "\(route.method) \(route.path.text)")
+            visited.insert("\(route.method) \(route.path.text)")
+        }
+        let bodies: [(path: String, name: String, ids: [String], more: JSONObject)] = [
+            ("/login", "username", ["alice", "nobody"], [:]), ("/login", "token", [token, nothing], [:]),
+            ("/auth", "token", [token, nothing], [:]), ("/auth", "challenge", [challenge, nothing], [:]),
+            ("/backup", "token", [token, nothing], ["otp": "123456"]),
+            ("/backup", "challenge", [challenge, nothing], ["otp": "123456"]),
+            ("/success", "token", [token, nothing], [:]), ("/failure", "token", [token, nothing], [:]),
+            ("/verify", "id_token", [token, nothing], ["dev_token": "x"]),
+        ]
+        for (path, name, ids, more) in bodies {
+            var seen: [Seen] = []
+            for id in ids {
+                var body = more
+                body.set(name, .string(id))
+                seen.append(await see(shop, "POST", path, body))
+            }
+            expectSame(seen, "POST \(path) \(name)")
+            visited.insert("POST \(path)")
+        }
+        // A new route of websites has to be looked at here.
+        for route in API.table.routes
+        where route.forms.contains(where: { if case .website = $0.action { true } else { false } }) {
+            let name = "\(route.method) \(route.path.text)"
+            #expect(visited.contains(name) || name == "POST /register", "\(name)")
+        }
+    }
+
+    @Test func aPhoneOfAnotherUserAndNone() async throws {
+        let rig = try await APIRig(noting: statements)
+        let shop = try await rig.site("shop")
+        let bank = try await rig.site("bank")
+        _ = try await shop.enrol("bob")
+        _ = try await shop.enrol("ann")
+        _ = try await bank.enrol("bob")
+        var devices = [nothing]
+        for (site, user) in [(shop, "ann"), (bank, "bob")] {
+            devices.append(try #require(await site.devices(user).first?["device"]?.string))
+        }
+        for (method, body) in [("PATCH", ["state": "suspended"]), ("DELETE", nil)] as [(String, JSONObject?)] {
+            var seen: [Seen] = []
+            for device in devices { seen.append(await see(shop, method, "/user/bob/devices/\(device)", body)) }
+            expectSame(seen, method)
+        }
+        for (site, user) in [(shop, "ann"), (bank, "bob")] {
+            #expect(await site.devices(user).first?["state"] == "active")
+        }
+    }
+
+    @Test func anApprovalOfAnotherUserAndNone() async throws {
+        let rig = try await APIRig(noting: statements)
+        let shop = try await rig.site("shop", ["answers": "certificate", "number": "0"])
+        let bank = try await rig.site("bank", ["answers": "certificate", "number": "0"])
+        _ = try await shop.enrol("bob")
+        var approvals = [nothing, "x"]
+        for (site, user) in [(shop, "ann"), (bank, "bob")] {
+            let (_, phone) = try await site.enrol(user)
+            let asked = await site.send("POST", "/user/\(user)/activation")
+            let challenge = try #require(asked["challenge"]?.string)
+            #expect(await phone.send("POST", "/success", ["challenge": .string(challenge)])["login"] == "success")
+            approvals.append(challenge)
+        }
+        var seen: [Response] = []
+        for approval in approvals {
+            seen.append(
+                await see(shop, "POST", "/user/bob/activation", ["approval": .string(approval)]).response)
+        }
+        #expect(seen[0].status == 403)
+        for other in seen { #expect(other == seen[0]) }
+    }
+
+    @Test func aRevocationCodeThatIsOneAndOneThatIsNot() async throws {
+        let rig = try await APIRig(noting: statements)
+        let shop = try await rig.site("shop")
+        let (token, code) = try await shop.register("bob")
+        let verified = try await shop.verify(try TestPhone(pushToken: "first"), token: token, code: code)
+        let right = try #require(verified["revocation_code"]?.string)
+        var seen: [Seen] = []
+        for code in ["wrong", right, right] {
+            seen.append(await see(rig.stranger, "POST", "/revoke", ["revocation_code": .string(code)]))
+        }
+        #expect(seen[0].response.status == 204)
+        for other in seen { #expect(other == seen[0]) }
+        #expect(await shop.devices("bob").first?["state"] == "revoked")
+    }
+}
