@@ -30,6 +30,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private var timers = TimerHeap<() -> Void>()
     private var turnEnds: [any TurnEnd] = []
     private var turnEndsRunning: [any TurnEnd] = []
+    private var turnCount: UInt64 = 0
+    private var timeOfTurn: (turn: UInt64, instant: Instant)?
     private let poller: Poller?
     private let pick: ((Int) -> Int)?
 
@@ -78,6 +80,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         precondition(poller == nil, "only a simulated loop can be entered")
         let outer = enter()
         defer { leave(to: outer) }
+        turnCount += 1
         return try body()
     }
 
@@ -169,6 +172,16 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
+    /// On the loop only: the monotonic clock as it stood when this turn first asked for it. Where seconds are counted the
+    /// clock itself need not be read again and again.
+    public var now: Instant {
+        preconditionCurrent()
+        if let timeOfTurn, timeOfTurn.turn == turnCount { return timeOfTurn.instant }
+        let instant = time.instant()
+        timeOfTurn = (turnCount, instant)
+        return instant
+    }
+
     // MARK: Running
 
     /// The thread's body, until `stop()`.
@@ -178,6 +191,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         let outer = enter()
         defer { leave(to: outer) }
         while !stopping.load(ordering: .acquiring) {
+            turnCount += 1
             poller.wait(milliseconds: takeInboxOrSleep())
             takeInbox()
             runDueTimers()
@@ -259,6 +273,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         guard let pick else { preconditionFailure("a real loop is driven by run()") }
         let outer = enter()
         defer { leave(to: outer) }
+        turnCount += 1
         takeInbox()
         let timerIsDue = timers.nextDeadline.map { $0 <= time.instant() } ?? false
         let count = ready.count + (timerIsDue ? 1 : 0)

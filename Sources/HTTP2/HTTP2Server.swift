@@ -16,6 +16,7 @@ public final class HTTP2Server {
     private var listener: Listener?
     private var connections: [ObjectIdentifier: ServerConnection] = [:]
     private var httpDate = HTTPDate()
+    private var dateReadAt: Instant?
     private var drained: (() -> Void)?
     private var drainLimit: TimerID?
     private var exhaustedAt: Instant?
@@ -106,7 +107,14 @@ public final class HTTP2Server {
         if connections.isEmpty, drained != nil { finishDrain() }
     }
 
-    func date() -> String { httpDate.text(at: loop.time.now()) }
+    /// The clock is read once a turn, however many answers it makes.
+    var date: String {
+        if dateReadAt != loop.now {
+            dateReadAt = loop.now
+            httpDate.advance(to: loop.time.now())
+        }
+        return httpDate.text
+    }
 
     /// Once in ten seconds: whoever fills the descriptors must not fill the log too.
     private func noteExhaustion(_ failure: SystemFailure) {

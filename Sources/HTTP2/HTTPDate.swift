@@ -3,14 +3,12 @@ import World
 /// The `date` of a response (RFC 9110 §5.6.7), made once a second.
 struct HTTPDate {
     private var second: Int64 = .min
-    private var text = ""
+    private(set) var text = ""
 
-    mutating func text(at moment: Timestamp) -> String {
-        if moment.seconds != second {
-            second = moment.seconds
-            text = Self.format(moment)
-        }
-        return text
+    mutating func advance(to moment: Timestamp) {
+        guard moment.seconds != second else { return }
+        second = moment.seconds
+        text = Self.format(moment)
     }
 
     /// `Sun, 06 Nov 1994 08:49:37 GMT`

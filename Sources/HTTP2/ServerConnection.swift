@@ -47,7 +47,7 @@ final class ServerConnection: LinkOwner, TurnEnd {
         link = Link(loop: loop, fd: fd, tls: tls, buffers: server.buffers)
         scratch = server.buffers.session
         requestNanoseconds = limits.request.wholeNanoseconds
-        let now = loop.time.instant()
+        let now = loop.now
         budget = AbuseBudget(capacity: limits.abuseCapacity, perSecond: limits.abusePerSecond, now: now)
         clock = ConnectionClock(limits: limits, now: now)
     }
@@ -79,7 +79,7 @@ final class ServerConnection: LinkOwner, TurnEnd {
                 (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, UInt32(limits.headerBytes)),
                 (NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1),
             ], connectionWindow: limits.connectionWindow)
-        clock.handshakeEnded(loop.time.instant())
+        clock.handshakeEnded(loop.now)
         link.flush()
         check()
         if isDraining { beginDrain() }
@@ -89,7 +89,7 @@ final class ServerConnection: LinkOwner, TurnEnd {
         guard let session, !isTerminated else { return }
         var cost = 0
         scanner.scan(bytes) { cost += $0.cost }
-        let now = loop.time.instant()
+        let now = loop.now
         clock.active(now)
         if cost > 0, !budget.charge(cost, now: now) {
             calm()
@@ -111,7 +111,7 @@ final class ServerConnection: LinkOwner, TurnEnd {
             return
         }
         // What has been sent may end streams, and that may ask for more to be sent: the link asks until there is none.
-        handleEvents(loop.time.instant())
+        handleEvents(loop.now)
     }
 
     func linkIsDrained() -> Bool {
@@ -264,7 +264,7 @@ final class ServerConnection: LinkOwner, TurnEnd {
         stream.isAnswered = true
         unsent += 1
         stream.outgoing = response.body
-        session.submitResponse(stream.id, response, date: server.date(), source: stream)
+        session.submitResponse(stream.id, response, date: server.date, source: stream)
     }
 
     private func sentEnd(_ id: Int32) {

@@ -9,8 +9,8 @@ extension ServerConnection {
 
     func notePending() {
         let pending = link.isBlocked || unsent > 0
-        if clock.pending(sent: pending ? link.sent : nil, now: loop.time.instant()) {
-            check(by: loop.time.instant() + limits.write)
+        if clock.pending(sent: pending ? link.sent : nil, now: loop.now) {
+            check(by: loop.now + limits.write)
         }
     }
 

@@ -70,6 +70,23 @@ struct SimulatedLoopTests {
         #expect(seen.withLock { $0 } == [0, 1, 2])
     }
 
+    @Test func aTurnHasOneTime() {
+        let time = VirtualTime()
+        let loop = EventLoop.simulated(name: "sim", time: time, pick: { _ in 0 })
+        let seen = Shared<[Int64]>([])
+        for turn in 1...2 {
+            loop.post {
+                for step in 1...2 {
+                    seen.withLock { $0.append(loop.now.nanoseconds) }
+                    time.move(to: Instant(nanoseconds: Int64(turn * 10 + step)))
+                }
+            }
+        }
+        let turns = [loop.turn(), loop.turn()]
+        #expect(turns == [true, true])
+        #expect(seen.withLock { $0 } == [0, 0, 12, 12])
+    }
+
     @Test func timersWaitForVirtualTimeAndCanStillBeCancelledWhenDue() {
         let time = VirtualTime()
         let loop = EventLoop.simulated(name: "sim", time: time, pick: { _ in 0 })
