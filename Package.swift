@@ -150,6 +150,7 @@ let package = Package(
                 "Storage", "TestSupport", "TLS", "World", "twoefay", "twoefayd",
             ]),
         tests("Geo", ["Geo", "TestSupport", "World"]),
+        tests("HTTP", ["HTTP"]),
         tests("HTTP1", ["EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
         tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "World"]),
         tests("JSON", ["JSON"]),

@@ -1,28 +1,3 @@
-/// Header fields in the order they came, names in lower case.
-public struct Fields: Sendable, Equatable {
-    public struct Field: Sendable, Equatable {
-        public let name: String
-        public let value: String
-
-        public init(_ name: String, _ value: String) {
-            self.name = name
-            self.value = value
-        }
-    }
-
-    public private(set) var all: [Field]
-
-    public init(_ all: [Field] = []) { self.all = all }
-
-    public mutating func add(_ name: String, _ value: String) { all.append(Field(name, value)) }
-
-    /// The first field of that name (given in lower case).
-    public subscript(name: String) -> String? { all.first { $0.name == name }?.value }
-
-    /// Every value of that name, for fields that must not stand twice.
-    public func values(_ name: String) -> [String] { all.filter { $0.name == name }.map(\.value) }
-}
-
 /// The client certificate behind a request, after TLS has verified it against one of the two authorities.
 public struct ClientCertificate: Sendable, Equatable {
     public enum Authority: Sendable { case websites, phones }

@@ -96,14 +96,14 @@ extension HTTP2Client: LinkOwner {
 
     private func handle(_ event: SessionEvent, _ scratch: SessionScratch) {
         switch event {
-        case .headers(let id, let block): headers(id, block)
+        case .headers(let id, let block): headers(id, scratch.take(block))
         case .data(let id, let range): data(id, scratch.inbound[range])
         case .ended(let id): ended(id)
         case .closed(let id, let code): closed(id, code)
         case .settings:
             hasSettings = true
             opened()
-        case .goAway(_, let code, let debug): wentAway(code, debug)
+        case .goAway(_, let code, let debug): wentAway(code, scratch.inbound[debug])
         case .pingAcknowledged(let payload): pings.removeValue(forKey: payload)?(.zero)
         case .sentData: budget.earn()
         case .settingsAcknowledged, .sentEnd, .sentReset: break
@@ -117,7 +117,7 @@ extension HTTP2Client: LinkOwner {
         opening(nil)
     }
 
-    private func wentAway(_ code: UInt32, _ debug: [UInt8]) {
+    private func wentAway(_ code: UInt32, _ debug: ArraySlice<UInt8>) {
         let text = String(decoding: debug, as: UTF8.self)
         goAwayReason = "GOAWAY \(code)" + (text.isEmpty ? "" : ": \(text)")
         guard opening == nil else {

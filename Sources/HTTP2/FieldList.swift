@@ -1,54 +1,62 @@
 import CNghttp2
+import HTTP
 
-/// The fields of a message as nghttp2 wants them: pointers into one run of bytes, used again for the next message.
-struct FieldList {
-    private struct Entry {
-        let name: Int
-        let value: Int
-        let end: Int
-        let indexed: Bool
+/// The fields of a message as nghttp2 wants them: pointers to where they lie. Filled for one call of nghttp2, which copies
+/// what it keeps, and used again for the next; so what it points to is to live that long, and is not copied before.
+final class FieldList {
+    private var entries = UnsafeMutablePointer<nghttp2_nv>.allocate(capacity: 16)
+    private var room = 16
+    private(set) var count = 0
+    /// Numbers, written out.
+    private let digits = UnsafeMutablePointer<UInt8>.allocate(capacity: 64)
+    private var digitsUsed = 0
+
+    deinit {
+        entries.deallocate()
+        digits.deallocate()
     }
 
-    private var bytes: [UInt8] = []
-    private var entries: [Entry] = []
-    private var vectors: [nghttp2_nv] = []
+    var start: UnsafePointer<nghttp2_nv> { UnsafePointer(entries) }
 
-    mutating func clear() {
-        bytes.removeAll(keepingCapacity: bytes.capacity <= 65_536)
-        entries.removeAll(keepingCapacity: true)
+    func clear() {
+        count = 0
+        digitsUsed = 0
     }
 
-    mutating func add(_ name: String, _ value: String, indexed: Bool = true) {
-        let start = bytes.count
-        bytes.append(contentsOf: name.utf8)
-        let middle = bytes.count
-        bytes.append(contentsOf: value.utf8)
-        entries.append(Entry(name: start, value: middle, end: bytes.count, indexed: indexed))
+    func add(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, indexed: Bool = true) {
+        if count == room { grow() }
+        let flag = indexed ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX
+        (entries + count).initialize(
+            to: nghttp2_nv(
+                name: UnsafeMutablePointer(mutating: name.baseAddress),
+                value: UnsafeMutablePointer(mutating: value.baseAddress), namelen: name.count, valuelen: value.count,
+                flags: UInt8(flag.rawValue)))
+        count += 1
     }
 
-    mutating func add(_ name: String, status: Int) {
-        let start = bytes.count
-        bytes.append(contentsOf: name.utf8)
-        let middle = bytes.count
-        bytes.append(UInt8(ascii: "0") + UInt8(status / 100 % 10))
-        bytes.append(UInt8(ascii: "0") + UInt8(status / 10 % 10))
-        bytes.append(UInt8(ascii: "0") + UInt8(status % 10))
-        entries.append(Entry(name: start, value: middle, end: bytes.count, indexed: true))
+    func add(_ name: StaticString, _ value: UnsafeBufferPointer<UInt8>) {
+        add(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), value)
     }
 
-    /// The pointers are good for the length of `body`; nghttp2 copies what it keeps.
-    mutating func withEntries<Value>(_ body: (UnsafePointer<nghttp2_nv>?, Int) -> Value) -> Value {
-        vectors.removeAll(keepingCapacity: true)
-        return bytes.withUnsafeMutableBufferPointer { buffer in
-            guard let base = buffer.baseAddress else { return body(nil, 0) }
-            for entry in entries {
-                let flag = entry.indexed ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX
-                vectors.append(
-                    nghttp2_nv(
-                        name: base + entry.name, value: base + entry.value, namelen: entry.value - entry.name,
-                        valuelen: entry.end - entry.value, flags: UInt8(flag.rawValue)))
-            }
-            return vectors.withUnsafeBufferPointer { body($0.baseAddress, $0.count) }
-        }
+    /// A few of them only, and none below zero.
+    func add(_ name: StaticString, number: Int) {
+        precondition(number >= 0 && digitsUsed <= 40, "no number for a field")
+        var rest = number
+        var at = digitsUsed + 20
+        repeat {
+            at -= 1
+            digits[at] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        } while rest > 0
+        digitsUsed += 20
+        add(name, UnsafeBufferPointer(start: digits + at, count: digitsUsed - at))
+    }
+
+    private func grow() {
+        let wider = UnsafeMutablePointer<nghttp2_nv>.allocate(capacity: room * 2)
+        wider.moveInitialize(from: entries, count: count)
+        entries.deallocate()
+        entries = wider
+        room *= 2
     }
 }

@@ -16,7 +16,7 @@ public final class HTTP2Server {
     private var listener: Listener?
     private var connections: [ObjectIdentifier: ServerConnection] = [:]
     private var httpDate = HTTPDate()
-    private var dateReadAt: Instant?
+    private var date: (text: [UInt8], readAt: Instant)?
     private var drained: (() -> Void)?
     private var drainLimit: TimerID?
     private var exhaustedAt: Instant?
@@ -108,12 +108,12 @@ public final class HTTP2Server {
     }
 
     /// The clock is read once a turn, however many answers it makes.
-    var date: String {
-        if dateReadAt != loop.now {
-            dateReadAt = loop.now
-            httpDate.advance(to: loop.time.now())
-        }
-        return httpDate.text
+    func dateOfTurn() -> [UInt8] {
+        let now = loop.now
+        if let date, date.readAt == now { return date.text }
+        let text = httpDate.text(at: loop.time.now())
+        date = (text, now)
+        return text
     }
 
     /// Once in ten seconds: whoever fills the descriptors must not fill the log too.

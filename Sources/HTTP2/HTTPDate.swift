@@ -3,12 +3,14 @@ import World
 /// The `date` of a response (RFC 9110 §5.6.7), made once a second.
 struct HTTPDate {
     private var second: Int64 = .min
-    private(set) var text = ""
+    private var text: [UInt8] = []
 
-    mutating func advance(to moment: Timestamp) {
-        guard moment.seconds != second else { return }
-        second = moment.seconds
-        text = Self.format(moment)
+    mutating func text(at moment: Timestamp) -> [UInt8] {
+        if moment.seconds != second {
+            second = moment.seconds
+            text = Array(Self.format(moment).utf8)
+        }
+        return text
     }
 
     /// `Sun, 06 Nov 1994 08:49:37 GMT`

@@ -179,21 +179,21 @@ final class ServerConnection: LinkOwner, TurnEnd {
         }
     }
 
-    private func headers(_ id: Int32, _ block: HeaderBlock, _ now: Instant) {
+    private func headers(_ id: Int32, _ block: Int, _ now: Instant) {
         // Trailers: allowed, and of no use to us.
         guard streams[id] == nil else { return }
-        let stream = ServerStream(id: id, head: block, began: now)
+        let stream = ServerStream(id: id, head: scratch.take(block), began: now)
         streams.add(stream, id)
         incomplete += 1
         if incomplete == 1 { check(by: Instant(nanoseconds: now.nanoseconds + requestNanoseconds)) }
-        if block.isTooLarge {
+        if stream.head.isTooLarge {
             discard(stream)
             answer(stream, Response(status: 431))
-        } else if block.path == nil {
+        } else if !stream.head.hasPath {
             // CONNECT: there is nothing behind us to connect to.
             discard(stream)
             answer(stream, Response(status: 405))
-        } else if let length = block.contentLength, length > limits.bodyBytes {
+        } else if let length = stream.head.contentLength, length > limits.bodyBytes {
             discard(stream)
             answer(stream, handler.tooLarge())
         }
@@ -225,8 +225,7 @@ final class ServerConnection: LinkOwner, TurnEnd {
             session.submitReset(id, NGHTTP2_REFUSED_STREAM)
             return
         }
-        let request = stream.request(certificate: certificate, remote: remote)
-        stream.body = []
+        let request = stream.takeRequest(certificate: certificate, remote: remote)
         switch handler.handle(request) {
         case .now(let response): answer(stream, response)
         case .later(let deadline, let late, let work): begin(stream, deadline, late, work)
@@ -264,7 +263,7 @@ final class ServerConnection: LinkOwner, TurnEnd {
         stream.isAnswered = true
         unsent += 1
         stream.outgoing = response.body
-        session.submitResponse(stream.id, response, date: server.date, source: stream)
+        session.submitResponse(stream.id, response, date: server.dateOfTurn(), source: stream)
     }
 
     private func sentEnd(_ id: Int32) {

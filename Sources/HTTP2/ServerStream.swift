@@ -21,9 +21,12 @@ final class ServerStream: BodySource {
         self.began = began
     }
 
-    func request(certificate: ClientCertificate?, remote: String) -> Request {
-        Request(
-            method: head.method ?? "", path: head.path ?? "", query: head.query, fields: head.fields, body: body,
+    /// Once, when the request is whole: the body is then the request's.
+    func takeRequest(certificate: ClientCertificate?, remote: String) -> Request {
+        let request = Request(
+            method: head.method, path: head.path, query: head.query, fields: head.fields, body: body,
             certificate: certificate, remote: remote)
+        if !body.isEmpty { body = [] }
+        return request
     }
 }

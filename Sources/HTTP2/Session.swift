@@ -4,7 +4,8 @@ import HTTP
 /// What nghttp2 told. Its callbacks only append here; what follows from it is done after nghttp2 has returned, so that
 /// nghttp2 is never called from within a callback.
 enum SessionEvent {
-    case headers(stream: Int32, HeaderBlock)
+    /// A place in the scratch's `blocks`.
+    case headers(stream: Int32, block: Int)
     /// A range of the scratch's `inbound`.
     case data(stream: Int32, Range<Int>)
     case ended(stream: Int32)
@@ -16,20 +17,20 @@ enum SessionEvent {
     case settings
     case settingsAcknowledged
     case pingAcknowledged(UInt64)
-    case goAway(lastStream: Int32, code: UInt32, debug: [UInt8])
+    /// `debug` is a range of the scratch's `inbound`.
+    case goAway(lastStream: Int32, code: UInt32, debug: Range<Int>)
 }
 
 /// One header block while it arrives, counted by ourselves: nghttp2 only advertises the limits.
-final class HeaderBlock {
-    var method: String?
-    var path: String?
+struct HeaderBlock {
+    var method = ""
+    var path = ""
+    /// Only CONNECT has none.
+    var hasPath = false
     var query: String?
-    var authority: String?
     var status: Int?
     var contentLength: Int?
-    /// Apart until the block is whole: an array of our own can be told how much there will be.
-    var collected: [Fields.Field] = []
-    var fields: Fields { Fields(collected) }
+    var fields = Fields()
     /// More than the limits allow; what came after that was not kept.
     var isTooLarge = false
     /// 1xx, which another block follows.
@@ -39,24 +40,62 @@ final class HeaderBlock {
 }
 
 /// Where the bytes of a message's body are taken from while it is sent. nghttp2 only has a pointer to it: it must live
-/// until the stream has closed.
+/// until the stream has closed. Unchecked are those of its properties that nothing else is done with while they change.
 class BodySource {
-    final var outgoing: [UInt8] = []
-    final var offset = 0
+    @exclusivity(unchecked) final var outgoing: [UInt8] = []
+    private final var offset = 0
     final var isSent: Bool { offset == outgoing.count }
+
+    /// How many bytes there were.
+    final func take(into room: UnsafeMutableBufferPointer<UInt8>) -> Int {
+        let count = min(room.count, outgoing.count - offset)
+        outgoing.withUnsafeBufferPointer { bytes in
+            if count > 0, let to = room.baseAddress, let from = bytes.baseAddress {
+                to.update(from: from + offset, count: count)
+            }
+        }
+        offset += count
+        return count
+    }
 }
 
 /// What a call of nghttp2 leaves behind. The sessions of one owner share it, because each looks at what it was told before
 /// the next is called; so an idle connection keeps none of it.
 final class SessionScratch {
-    var events: [SessionEvent] = []
-    /// What the ranges of `.data` mean.
-    var inbound: [UInt8] = []
-    var fields = FieldList()
+    // Unchecked: nothing that happens while one of these is changed can come back to it.
+    @exclusivity(unchecked) private(set) var events: [SessionEvent] = []
+    @exclusivity(unchecked) private var blocks: [HeaderBlock] = []
+    /// What the ranges of the events mean.
+    @exclusivity(unchecked) private(set) var inbound: [UInt8] = []
+    let fields = FieldList()
+
+    func note(_ event: SessionEvent) { events.append(event) }
+
+    /// Leaves an empty one in its place: these are moved, because a copy is felt.
+    func note(_ stream: Int32, _ block: inout HeaderBlock) {
+        note(.headers(stream: stream, block: blocks.count))
+        blocks.append(HeaderBlock())
+        swap(&blocks[blocks.count - 1], &block)
+    }
+
+    /// Where the bytes are now.
+    func keep(_ bytes: UnsafeBufferPointer<UInt8>) -> Range<Int> {
+        let start = inbound.count
+        inbound.append(contentsOf: bytes)
+        return start..<inbound.count
+    }
+
+    /// Once for each event that names it.
+    func take(_ index: Int) -> HeaderBlock {
+        var block = HeaderBlock()
+        swap(&blocks[index], &block)
+        return block
+    }
 
     func clear() {
         events.removeAll(keepingCapacity: events.capacity <= 4096)
-        inbound.removeAll(keepingCapacity: inbound.capacity <= 65_536)
+        if !blocks.isEmpty { blocks.removeAll(keepingCapacity: blocks.capacity <= 1024) }
+        if !inbound.isEmpty { inbound.removeAll(keepingCapacity: inbound.capacity <= 65_536) }
     }
 }
 
@@ -66,9 +105,10 @@ final class Session {
 
     private let session: OpaquePointer
     private let scratch: SessionScratch
-    var block: HeaderBlock?
-    let headerBytes: Int
-    let headerCount: Int
+    /// The one that is coming in. Unchecked: what happens while it is changed cannot come back to it.
+    @exclusivity(unchecked) private var block = HeaderBlock()
+    private let headerBytes: Int
+    private let headerCount: Int
 
     init(role: Role, headerBytes: Int, headerCount: Int, scratch: SessionScratch) {
         self.scratch = scratch
@@ -96,12 +136,26 @@ final class Session {
         nghttp2_session_mem_recv(session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count) >= 0
     }
 
-    func note(_ event: SessionEvent) { scratch.events.append(event) }
+    func note(_ event: SessionEvent) { scratch.note(event) }
 
     func noteData(_ stream: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
-        let start = scratch.inbound.count
-        scratch.inbound.append(contentsOf: bytes)
-        note(.data(stream: stream, start..<scratch.inbound.count))
+        note(.data(stream: stream, scratch.keep(bytes)))
+    }
+
+    func noteGoAway(_ lastStream: Int32, _ code: UInt32, _ debug: UnsafeBufferPointer<UInt8>) {
+        note(.goAway(lastStream: lastStream, code: code, debug: scratch.keep(debug)))
+    }
+
+    func beginBlock() {
+        if block.count > 0 { block = HeaderBlock() }
+    }
+
+    func add(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
+        block.add(name, value, maxBytes: headerBytes, maxCount: headerCount)
+    }
+
+    func endBlock(_ stream: Int32) {
+        scratch.note(stream, &block)
     }
 
     // MARK: Out
@@ -130,42 +184,47 @@ final class Session {
         nghttp2_session_set_local_window_size(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, connectionWindow)
     }
 
-    func submitResponse(_ stream: Int32, _ response: Response, date: String, source: BodySource) {
-        // Out of the shared place for as long as it is filled: every access to it there would be checked.
-        var fields = FieldList()
-        swap(&fields, &scratch.fields)
-        defer { swap(&fields, &scratch.fields) }
+    func submitResponse(_ stream: Int32, _ response: Response, date: [UInt8], source: BodySource) {
+        let fields = scratch.fields
         fields.clear()
-        fields.add(":status", status: response.status)
-        var hasLength = false
-        for field in response.fields.all {
-            if field.name == "content-length" { hasLength = true }
-            fields.add(field.name, field.value)
-        }
-        fields.add("date", date)
-        if !hasLength, response.status >= 200, response.status != 204, response.status != 304 {
-            fields.add("content-length", String(response.body.count))
-        }
-        fields.withEntries { entries, count in
-            withProvider(source) { _ = nghttp2_submit_response(session, stream, entries, count, $0) }
+        fields.add(":status", number: response.status)
+        response.fields.withRun { run in
+            var hasLength = false
+            for (name, value) in run {
+                if name.count == 14, name.elementsEqual("content-length".utf8) { hasLength = true }
+                fields.add(name, value)
+            }
+            if !hasLength, response.status >= 200, response.status != 204, response.status != 304 {
+                fields.add("content-length", number: response.body.count)
+            }
+            date.withUnsafeBufferPointer { date in
+                fields.add("date", date)
+                withProvider(source) { _ = nghttp2_submit_response(session, stream, fields.start, fields.count, $0) }
+            }
         }
     }
 
     /// The new stream's number, or what nghttp2 says against it.
     func submitRequest(_ request: ClientRequest, scheme: String, source: BodySource) -> Int32 {
-        var fields = FieldList()
-        swap(&fields, &scratch.fields)
-        defer { swap(&fields, &scratch.fields) }
+        let fields = scratch.fields
         fields.clear()
-        fields.add(":method", request.method)
-        fields.add(":scheme", scheme)
-        fields.add(":authority", request.authority)
-        fields.add(":path", request.path)
-        for field in request.fields.all {
-            fields.add(field.name, field.value, indexed: !request.neverIndexed.contains(field.name))
-        }
-        return fields.withEntries { entries, count in
-            withProvider(source) { nghttp2_submit_request(session, nil, entries, count, $0, nil) }
+        let head = Fields([
+            .init(":method", request.method), .init(":scheme", scheme), .init(":authority", request.authority),
+            .init(":path", request.path),
+        ])
+        return head.withRun { head in
+            for (name, value) in head { fields.add(name, value) }
+            return request.fields.withRun { run in
+                for (name, value) in run {
+                    let isIndexed =
+                        request.neverIndexed.isEmpty
+                        || !request.neverIndexed.contains(String(decoding: name, as: UTF8.self))
+                    fields.add(name, value, indexed: isIndexed)
+                }
+                return withProvider(source) {
+                    nghttp2_submit_request(session, nil, fields.start, fields.count, $0, nil)
+                }
+            }
         }
     }
 

@@ -15,7 +15,7 @@ nonisolated func noteBeginHeaders(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ user: UnsafeMutableRawPointer?
 ) -> Int32 {
     with(user) { owner in
-        owner.block = HeaderBlock()
+        owner.beginBlock()
         return 0
     }
 }
@@ -27,9 +27,8 @@ nonisolated func noteHeader(
 ) -> Int32 {
     with(user) { owner in
         guard let name, let value else { return failure }
-        owner.block?.add(
-            UnsafeBufferPointer(start: name, count: nameLength), UnsafeBufferPointer(start: value, count: valueLength),
-            maxBytes: owner.headerBytes, maxCount: owner.headerCount)
+        owner.add(
+            UnsafeBufferPointer(start: name, count: nameLength), UnsafeBufferPointer(start: value, count: valueLength))
         return 0
     }
 }
@@ -43,9 +42,7 @@ nonisolated func noteFrame(
         let isFlagged = head.flags & 1 != 0  // END_STREAM and ACK are the same bit.
         switch UInt32(head.type) {
         case NGHTTP2_HEADERS.rawValue:
-            guard let block = owner.block else { return failure }
-            owner.block = nil
-            owner.note(.headers(stream: head.stream_id, block))
+            owner.endBlock(head.stream_id)
             if isFlagged { owner.note(.ended(stream: head.stream_id)) }
         case NGHTTP2_DATA.rawValue:
             if isFlagged { owner.note(.ended(stream: head.stream_id)) }
@@ -57,7 +54,7 @@ nonisolated func noteFrame(
         case NGHTTP2_GOAWAY.rawValue:
             let goAway = frame.pointee.goaway
             let debug = UnsafeBufferPointer(start: goAway.opaque_data, count: min(goAway.opaque_data_len, 512))
-            owner.note(.goAway(lastStream: goAway.last_stream_id, code: goAway.error_code, debug: Array(debug)))
+            owner.noteGoAway(goAway.last_stream_id, goAway.error_code, debug)
         default: break
         }
         return 0
@@ -108,14 +105,11 @@ nonisolated func readBody(
     _ user: UnsafeMutableRawPointer?
 ) -> Int {
     guard let pointer = source?.pointee.ptr, let buffer, let flags else { return Int(failure) }
-    let body = Unmanaged<BodySource>.fromOpaque(pointer).takeUnretainedValue()
-    let count = min(room, body.outgoing.count - body.offset)
-    body.outgoing.withUnsafeBufferPointer { bytes in
-        if count > 0, let start = bytes.baseAddress { buffer.update(from: start + body.offset, count: count) }
+    return Unmanaged<BodySource>.fromOpaque(pointer)._withUnsafeGuaranteedRef { body in
+        let count = body.take(into: UnsafeMutableBufferPointer(start: buffer, count: room))
+        if body.isSent { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+        return count
     }
-    body.offset += count
-    if body.isSent { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
-    return count
 }
 
 /// What every session is made with.
@@ -156,38 +150,43 @@ enum SessionSetup {
 }
 
 extension HeaderBlock {
-    func add(
+    mutating func add(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, maxBytes: Int, maxCount: Int
     ) {
         // RFC 9113 §6.5.2: 32 for each field. What is over the limit is not kept: one byte of HPACK can mean 4 KiB.
         size += name.count + value.count + 32
         count += 1
-        if count == 1 { collected.reserveCapacity(12) }
         guard size <= maxBytes, count <= maxCount else {
             isTooLarge = true
             return
         }
         guard name.first == UInt8(ascii: ":") else {
-            let name = String(decoding: name, as: UTF8.self)
-            let value = String(decoding: value, as: UTF8.self)
-            if name == "content-length" { contentLength = Int(value) }
-            collected.append(Fields.Field(name, value))
+            if name.count == 14, name.elementsEqual("content-length".utf8) {
+                contentLength = Int(String(decoding: value, as: UTF8.self))
+            }
+            fields.add(name, value)
             return
         }
         // nghttp2 lets only the known ones through, each once; their second letter and their length tell them apart.
         switch (name.count, name[1]) {
-        case (7, UInt8(ascii: "m")): method = String(decoding: value, as: UTF8.self)
+        case (7, UInt8(ascii: "m")): method = Self.isGet(value) ? "GET" : String(decoding: value, as: UTF8.self)
         case (5, UInt8(ascii: "p")):
+            hasPath = true
             guard let mark = value.firstIndex(of: UInt8(ascii: "?")) else {
                 path = String(decoding: value, as: UTF8.self)
                 return
             }
             path = String(decoding: value[..<mark], as: UTF8.self)
             query = String(decoding: value[(mark + 1)...], as: UTF8.self)
-        case (10, UInt8(ascii: "a")): authority = String(decoding: value, as: UTF8.self)
         case (7, UInt8(ascii: "s")) where name[2] == UInt8(ascii: "t"):
             status = Int(String(decoding: value, as: UTF8.self))
         default: break
         }
+    }
+
+    /// Most are, and need no text made of bytes.
+    private static func isGet(_ method: UnsafeBufferPointer<UInt8>) -> Bool {
+        method.count == 3 && method[0] == UInt8(ascii: "G") && method[1] == UInt8(ascii: "E")
+            && method[2] == UInt8(ascii: "T")
     }
 }

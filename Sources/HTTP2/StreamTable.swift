@@ -18,10 +18,12 @@ struct StreamTable<Value> {
     @discardableResult
     mutating func remove(_ id: Int32) -> Value? {
         guard let index = ids.lastIndex(of: id) else { return nil }
-        ids.swapAt(index, ids.count - 1)
-        values.swapAt(index, values.count - 1)
+        // The last one takes the place.
+        ids[index] = ids[ids.count - 1]
         ids.removeLast()
-        return values.removeLast()
+        var value = values.removeLast()
+        if index < values.count { swap(&values[index], &value) }
+        return value
     }
 
     /// Everything, which is then no longer here.
