@@ -9,8 +9,8 @@ import TestSupport
 import Testing
 import World
 
-/// Every way in which a decision can be wrong: it is refused, log and audit say why, it counts against nobody, and nothing
-/// changes. Then the right decision is taken, as if nothing had been.
+/// Every way in which a decision can be wrong: it is refused, log, metrics and audit say why, it counts against nobody,
+/// and nothing changes. Then the right decision is taken, as if nothing had been.
 @Suite(.timeLimit(.minutes(5))) struct RefusedDecisionTests {
     /// One wrong decision about Ada's open challenge.
     private struct Wrong {
@@ -34,6 +34,7 @@ import World
         var counts: [DecisionFault: Int] = [:]
 
         for wrong in try await wrongs(cast, asked, superseded: before) {
+            let counted = try #require(cast.counted(wrong.fault))
             for _ in 0..<2 {
                 do {
                     let result = try await rig.post(wrong.answer, wrong.challenge, by: wrong.sender)
@@ -50,6 +51,7 @@ import World
             }
             let about = wrong.isKnown ? wrong.challenge : nil
             // Twice refused, once in the audit.
+            #expect(cast.counted(wrong.fault) == counted + 2, "\(wrong.name)")
             #expect(try cast.refusals(wrong.fault, by: wrong.sender, about: about) == 1, "\(wrong.name)")
             let lines = rig.sink.drain().filter { $0.contains("event=decision.refused") }
             #expect(lines.count == 2, "\(wrong.name)")
@@ -238,6 +240,7 @@ import World
             }
         }
         #expect(try cast.refusals(.late, by: cast.first, about: asked.challenge) == 1)
+        #expect(cast.counted(.late) == 2)
         #expect(try await cast.state(asked) == untouched)
     }
 

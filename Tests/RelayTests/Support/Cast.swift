@@ -85,6 +85,11 @@ struct Cast {
             """)
     }
 
+    /// How often the metrics say so of any phone.
+    func counted(_ fault: DecisionFault) -> Double? {
+        rig.registry.number("twoefay_decisions_refused_total{reason=\"\(fault.rawValue)\"}")
+    }
+
     /// The user is active again, with no failures: what an operator does.
     func unlock() async throws {
         let store = rig.store
