@@ -11,8 +11,6 @@ import World
 
 /// Two relays on one database: one forgets a user while the other binds a phone to it.
 struct ForgetTests {
-    private static let running = Statement(
-        "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE ?")
     private static let lock = Statement("UPDATE activation SET used_at = NULL WHERE digest = ?")
     private static let left = Statement("SELECT count(*) FROM device WHERE user_id NOT IN (SELECT id FROM user)")
 
@@ -35,24 +33,16 @@ struct ForgetTests {
         _ = try holder.run([Step(Self.lock, .blob(early))])
 
         async let forgotten: Void = Sample.forget(1, on: first, as: operations.new())
-        try await wait(on: second, for: "DELETE FROM activation%")
+        try await second.untilRunning("DELETE FROM activation%")
         let isBound = Atomic<Bool>(false)
         async let bound: Void = {
             try? await Sample.bind(1, on: second, as: operations.new())
             isBound.store(true, ordering: .sequentiallyConsistent)
         }()
-        try await wait(on: second, for: "UPDATE user%") { isBound.load(ordering: .sequentiallyConsistent) }
+        try await second.untilRunning("UPDATE user%") { isBound.load(ordering: .sequentiallyConsistent) }
         try holder.commit()
         await bound
         try await forgotten
         #expect(try await first.run(Script("left", reads: [Step(Self.left)])).row(0).integer(0) == 0)
-    }
-
-    /// Until a connection runs, or waits to run, such a statement.
-    private func wait(on store: Store, for statement: String, or isEnough: () -> Bool = { false }) async throws {
-        let script = Script("running", reads: [Step(Self.running, .text(statement))])
-        while !isEnough() {
-            if try await store.run(script).row(0).integer(0) > 0 { return }
-        }
     }
 }

@@ -47,7 +47,8 @@ extension Store: AnswerStore {
             .id(closing.challenge),
         ]
         let consequence = Consequence(closing, operation)
-        var writes = consequence?.before ?? []
+        // What the guards say of phone and user is true until the commit: whoever changes either holds that row too.
+        var writes = closing.device.map { [Step(Locks.hold, .id($0.user))] } ?? []
         if life.state == .expired {
             writes.append(Step(expire, values: end + [now]))
         } else if let phone = closing.device {

@@ -30,8 +30,6 @@ struct Consequence {
         own = operation.identifier(kind.rawValue)
     }
 
-    var before: [Step] { [Step(Locks.hold, .id(phone.user))] }
-
     var after: [Step] {
         let now = SQLValue.moment(closing.at)
         let mine: [SQLValue] = [.id(closing.challenge), .id(operation)]

@@ -103,6 +103,20 @@ enum Sample {
             as: operation)
     }
 
+    /// The user of that number says yes on their phone.
+    static func approve(
+        _ number: Int, on store: Store, as operation: Domain.Operation
+    ) async throws -> Closed? {
+        let phone = PhoneCredential(
+            id: id(number), user: id(number), key: key(number), publicKey: [],
+            website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"), failures: 0,
+            failedAt: nil)
+        let life = ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later)
+        return try await store.close(
+            Closing(challenge: id(number), life: life, device: phone, event: "challenge.answered", at: now),
+            as: operation)
+    }
+
     static func forget(_ number: Int, on store: Store, as operation: Domain.Operation) async throws {
         _ = try await store.forget(id(number), website: website, at: now, as: operation)
     }

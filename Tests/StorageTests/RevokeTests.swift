@@ -1,0 +1,48 @@
+import Bytes
+import Domain
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+@testable import Storage
+
+/// Two relays on one database: a phone says yes at one while the other takes it away from its user.
+struct RevokeTests {
+    private static let lock = Statement("UPDATE step SET at = at WHERE challenge_id = ?")
+    private static let hold = Statement("UPDATE user SET state = state WHERE id = ?")
+    private static let revoke = Statement("UPDATE device SET state = 'revoked' WHERE id = ?")
+
+    @Test(.timeLimit(.minutes(2))) func noApprovalIsCommittedAfterItsPhoneWasTakenAway() async throws {
+        let database = try Engine.mariadb.database(Migration.all)
+        let first = try database.open()
+        defer { first.close() }
+        let second = try database.open()
+        defer { second.close() }
+        try await Sample.fill(first, at: database.url)
+        let operations = Operations(
+            masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
+        let phone: DeviceID = Sample.id(1)
+        // Whoever holds the step's row halts the approval after the challenge got its end and before that is committed.
+        let holder = try database.url.session(.writing)
+        defer { holder.close() }
+        try holder.begin(.writing)
+        _ = try holder.run([Step(Self.lock, .id(phone))])
+
+        async let approved = Sample.approve(1, on: first, as: operations.new())
+        try await second.untilRunning("UPDATE step%")
+        let isRevoked = Atomic<Bool>(false)
+        async let revoked: Void = {
+            let script = Script("revoke", writes: [Step(Self.hold, .id(phone)), Step(Self.revoke, .id(phone))])
+            _ = try await second.run(script)
+            isRevoked.store(true, ordering: .sequentiallyConsistent)
+        }()
+        try await second.untilRunning("UPDATE user%") { isRevoked.load(ordering: .sequentiallyConsistent) }
+        let wasRevokedFirst = isRevoked.load(ordering: .sequentiallyConsistent)
+        try holder.commit()
+        let isApproved = try await approved != nil
+        try await revoked
+        #expect(isApproved != wasRevokedFirst)
+    }
+}
