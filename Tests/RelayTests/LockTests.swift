@@ -75,6 +75,20 @@ import World
         }
     }
 
+    /// An approval without a number shows that somebody has the phone, not that the right one types.
+    @Test(arguments: StoreKind.all) func anApprovalWithoutANumberForgetsNoFailure(kind: StoreKind) async throws {
+        let cast = try await Cast(kind, policies: ["number-below": "10"])
+        try await fail(cast, by: cast.first)
+        cast.rig.time.advance(by: .seconds(500))
+        let small = try await cast.ask(number: nil, amount: "5.00 EUR")
+        #expect(small.number == nil)
+        #expect(try await cast.rig.decide(.approve, small.challenge, by: cast.first) == .success)
+        #expect(try cast.rig.count("SELECT sum(failures) FROM device") == 1)
+        let large = try await cast.ask()
+        #expect(try await cast.rig.decide(.approve, large.challenge, number: "47", by: cast.first) == .success)
+        #expect(try cast.rig.count("SELECT sum(failures) FROM device") == 0)
+    }
+
     // MARK: Locks
 
     /// Whichever relay of several the wrong numbers went to, and whether it was started again in between.

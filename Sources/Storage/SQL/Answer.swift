@@ -170,7 +170,12 @@ private let endStep = Statement(
 
 private let seePhone = Statement("UPDATE device SET last_seen_at = ? WHERE id = ? AND" + ended)
 
-private let forgetFailures = Statement("UPDATE device SET failures = 0, failed_at = NULL WHERE id = ? AND" + ended)
+/// Only where a number was asked: without one, nobody has shown that they do not guess.
+private let forgetFailures = Statement(
+    """
+    UPDATE device SET failures = 0, failed_at = NULL WHERE id = ? AND EXISTS
+    (SELECT 1 FROM challenge c WHERE c.id = ? AND c.operation = ? AND c.number IS NOT NULL)
+    """)
 
 private let dropErrands = Statement("DELETE FROM outbox WHERE challenge_id = ? AND" + ended)
 

@@ -37,12 +37,12 @@ struct Cast {
     }
 
     /// Asks Ada.
-    func ask(number: String? = "47", request: String? = "r-1") async throws -> Asked {
+    func ask(number: String? = "47", request: String? = "r-1", amount: String = "12.50 EUR") async throws -> Asked {
         try await rig.on { [ada, shop] relay in
             try await relay.login(
                 LoginRequest(
                     subject: .token(ada), request: request, number: number, service: "pay",
-                    details: [Context.Detail(label: "amount", value: "12.50 EUR")]), by: shop,
+                    details: [Context.Detail(label: "amount", value: amount)]), by: shop,
                 as: relay.operations.new())
         }
     }
@@ -88,6 +88,14 @@ struct Cast {
     /// How often the metrics say so of any phone.
     func counted(_ fault: DecisionFault) -> Double? {
         rig.registry.number("twoefay_decisions_refused_total{reason=\"\(fault.rawValue)\"}")
+    }
+
+    /// Nobody asks Ada until somebody unlocks her: what an operator does.
+    func lock() async throws -> Bool {
+        let (user, store) = (first.credential.user, rig.store)
+        return try await rig.on { [rig] relay in
+            try await store.run(Locks.lock(user, at: rig.time.now(), as: relay.operations.new()))
+        }
     }
 
     /// The user is active again, with no failures: what an operator does.
