@@ -45,7 +45,7 @@ extension Store: AskStore {
             Step(
                 markUser, id, .id(operation), .id(challenge.user), .id(challenge.website), since,
                 .integer(Int64(limits.logins))),
-            Step(supersede, values: [now, .id(operation), .id(challenge.user)] + user),
+            Step(supersede, values: [now, .id(operation), .id(challenge.user), now] + user),
             Step(dropErrands, values: superseded),
         ]
         for push in challenge.pushes {
@@ -128,10 +128,12 @@ private let markUser = Statement(
     AND (SELECT count(*) FROM challenge c WHERE c.user_id = user.id AND c.asked_at > ?) < ?
     """)
 
+/// What has expired was told so, and stays what it was told to be.
 private let supersede = Statement(
     """
     UPDATE challenge SET state = 'cancelled', reason = 'superseded', decided_at = ?, operation = ?
-    WHERE user_id = ? AND decided_at IS NULL AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
+    WHERE user_id = ? AND decided_at IS NULL AND expires_at > ? AND EXISTS
+    (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
     """)
 
 private let superseded = "c.user_id = ? AND c.decided_at = ? AND c.operation = ? AND c.reason = 'superseded'"

@@ -42,7 +42,8 @@ struct Consequence {
             steps.append(Step(lock, values: [.id(own), .id(phone.user), .id(phone.id), limit] + mine))
         }
         let changed: [SQLValue] = [.id(phone.user), .id(own)]
-        steps.append(Step(Locks.endOpen, values: [.word(reason), now, .id(operation), .id(phone.user)] + changed))
+        steps.append(
+            Step(Locks.endOpen, values: [.word(reason), now, .id(operation), .id(phone.user), now] + changed))
         steps.append(Step(Locks.dropErrands, .id(phone.user), .id(operation)))
         steps.append(
             Step(

@@ -39,7 +39,9 @@ public enum Locks {
                 "lock", operation,
                 [
                     Step(lockByHand, .id(operation), .id(user)),
-                    Step(endOpen, values: [.word(Reason.locked), .moment(now), .id(operation), .id(user)] + mine),
+                    Step(
+                        endOpen,
+                        values: [.word(Reason.locked), .moment(now), .id(operation), .id(user), .moment(now)] + mine),
                     Step(dropErrands, .id(user), .id(operation)),
                     Step(auditLock, values: [.id(operation), .moment(now), .word(Doer.operator)] + mine),
                 ] + News.steps(.userLocked, user: user, device: nil, as: operation, noted: operation.id))
@@ -50,11 +52,11 @@ public enum Locks {
     /// other's way.
     static let hold = Statement("UPDATE user SET state = state WHERE id = ?")
 
-    /// Of a user whom this very change locked or froze.
+    /// Of a user whom this very change locked or froze. What has expired was told so, and stays what it was told to be.
     static let endOpen = Statement(
         """
         UPDATE challenge SET state = 'failed', reason = ?, decided_at = ?, operation = ?
-        WHERE user_id = ? AND decided_at IS NULL AND EXISTS
+        WHERE user_id = ? AND decided_at IS NULL AND expires_at > ? AND EXISTS
         (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ? AND u.state <> 'active')
         """)
 
