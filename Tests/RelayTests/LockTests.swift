@@ -145,6 +145,28 @@ import World
         }
     }
 
+    /// What was lifted once is not lifted again by the same change.
+    @Test(arguments: StoreKind.all) func anUnlockThatComesAgainLiftsNothingElse(kind: StoreKind) async throws {
+        let cast = try await Cast(kind, policies: ["guesses": "1"])
+        let rig = cast.rig
+        try await fail(cast, by: cast.first)
+        let operation = rig.relay.operations.new()
+        let unlock: @Sendable () async throws -> Void = {
+            _ = try await rig.on { _ in
+                try await rig.store.unlock(
+                    cast.first.credential.user, from: [.locked], by: .website, at: rig.time.now(), as: operation)
+            }
+        }
+        try await unlock()
+        #expect(try rig.count("SELECT count(*) FROM user WHERE state <> 'active'") == 0)
+        let asked = try await cast.ask()
+        #expect(try await rig.decide(.fraud, asked.challenge, by: cast.second) == .failure)
+        try rig.execute("UPDATE device SET failures = 3 WHERE id = x'\(cast.first.credential.id)'")
+        try await unlock()
+        #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'frozen'") == 1)
+        #expect(try rig.count("SELECT sum(failures) FROM device") == 3)
+    }
+
     // MARK: Fraud
 
     @Test(arguments: StoreKind.all) func fraudFreezesTheUser(kind: StoreKind) async throws {
@@ -215,15 +237,8 @@ import World
         let rig = cast.rig
         let asked = try await cast.ask()
         await rig.settled()
-        let user = cast.first.credential.user
-        let lock: @Sendable () async throws -> Bool = {
-            try await rig.on { relay in
-                try await rig.store.run(
-                    Locks.lock(user, at: Timestamp(seconds: 1_800_000_000), as: relay.operations.new()))
-            }
-        }
-        #expect(try await lock())
-        #expect(try await !lock())
+        #expect(try await cast.lock())
+        #expect(try await !cast.lock())
         #expect(try await cast.told(asked).reason == .locked)
         #expect(
             try rig.count("SELECT count(*) FROM audit WHERE event = 'user.locked' AND outcome = 'operator'") == 1)

@@ -16,17 +16,15 @@ public enum Locks {
     public static func unlock(
         _ user: UserID, from states: [UserState], by doer: Doer, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
-        // There are two places in the statement.
-        Query(
+        let mine: [SQLValue] = [.id(user), .id(operation)]
+        // There are two places for states in the statement.
+        return Query(
             change: Change(
                 "unlock", operation,
                 [
-                    Step(hold, .id(user)),
-                    Step(
-                        auditUnlock, .id(operation), .moment(now), .word(doer), .id(user), .word(states.first),
-                        .word(states.last)),
-                    Step(activate, .id(operation), .id(user), .id(operation)),
-                    Step(forgetFailures, .id(user), .id(operation)),
+                    Step(activate, .id(operation), .id(user), .word(states.first), .word(states.last)),
+                    Step(forgetFailures, values: [.id(user)] + mine),
+                    Step(auditUnlock, values: [.id(operation), .moment(now), .word(doer)] + mine),
                 ])
         ) { rows in rows.happened }
     }
@@ -77,21 +75,17 @@ private let auditLock = Statement(
         FROM user u WHERE u.id = ? AND u.operation = ?
         """ + Audit.once)
 
-/// Before it is lifted: only then can be said whether there was anything to lift.
-private let auditUnlock = Statement(
-    Audit.columns + """
-         SELECT ?, ?, 'user.unlocked', u.website_id, u.id, NULL, NULL, ?, NULL
-        FROM user u WHERE u.id = ? AND u.state IN (?, ?)
-        """ + Audit.once)
-
 private let activate = Statement(
-    """
-    UPDATE user SET state = 'active', operation = ?
-    WHERE id = ? AND EXISTS (SELECT 1 FROM audit a WHERE a.operation = ?)
-    """)
+    "UPDATE user SET state = 'active', operation = ? WHERE id = ? AND state IN (?, ?)")
 
 private let forgetFailures = Statement(
     """
     UPDATE device SET failures = 0, failed_at = NULL
-    WHERE user_id = ? AND failures > 0 AND EXISTS (SELECT 1 FROM audit a WHERE a.operation = ?)
+    WHERE user_id = ? AND failures > 0 AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
     """)
+
+private let auditUnlock = Statement(
+    Audit.columns + """
+         SELECT ?, ?, 'user.unlocked', u.website_id, u.id, NULL, NULL, ?, NULL
+        FROM user u WHERE u.id = ? AND u.operation = ?
+        """ + Audit.once)
