@@ -4,17 +4,17 @@ import World
 
 extension Store: AnswerStore {
     public func challenge(_ id: ChallengeID, of user: UserID) async throws(StoreFailure) -> ChallengeRow? {
-        try await challenge(id, challengeOfUser, .id(user))
+        try await challenge(id, challengeOfUser, stepsOfUser, .id(user))
     }
 
     public func challenge(_ id: ChallengeID, of website: WebsiteID) async throws(StoreFailure) -> ChallengeRow? {
-        try await challenge(id, challengeOfWebsite, .id(website))
+        try await challenge(id, challengeOfWebsite, stepsOfWebsite, .id(website))
     }
 
     private func challenge(
-        _ id: ChallengeID, _ statement: Statement, _ owner: SQLValue
+        _ id: ChallengeID, _ statement: Statement, _ steps: Statement, _ owner: SQLValue
     ) async throws(StoreFailure) -> ChallengeRow? {
-        let script = Script("challenge", reads: [Step(statement, .id(id), owner), Step(steps, .id(id))])
+        let script = Script("challenge", reads: [Step(statement, .id(id), owner), Step(steps, .id(id), owner)])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
@@ -141,7 +141,12 @@ private let challengeColumns = """
 private let challengeOfUser = Statement(challengeColumns + " c.user_id = ?")
 private let challengeOfWebsite = Statement(challengeColumns + " c.website_id = ?")
 
-private let steps = Statement("SELECT factor, state, at FROM step WHERE challenge_id = ? ORDER BY ordinal")
+/// Of somebody else's challenge as little is read as of one that there is not.
+private let stepColumns = """
+    SELECT s.factor, s.state, s.at FROM challenge c JOIN step s ON s.challenge_id = c.id WHERE c.id = ? AND
+    """
+private let stepsOfUser = Statement(stepColumns + " c.user_id = ? ORDER BY s.ordinal")
+private let stepsOfWebsite = Statement(stepColumns + " c.website_id = ? ORDER BY s.ordinal")
 
 private let end = """
     UPDATE challenge SET state = ?, decision = ?, reason = ?, factor = coalesce(?, factor), proof = ?, device_id = ?,
