@@ -35,14 +35,18 @@ public enum AskOutcome: Sendable, Equatable {
 /// What became of a new challenge; the same when the operation is carried out again.
 public struct StoredChallenge: Sendable, Equatable {
     public let life: ChallengeLife
+    public let number: String?
     public let factor: Factor?
     /// Of the pushes that were planned, those that are to be sent.
     public let pushes: [ErrandID]
     /// The challenges that it ended.
     public let superseded: [ChallengeID]
 
-    public init(life: ChallengeLife, factor: Factor?, pushes: [ErrandID], superseded: [ChallengeID]) {
+    public init(
+        life: ChallengeLife, number: String?, factor: Factor?, pushes: [ErrandID], superseded: [ChallengeID]
+    ) {
         self.life = life
+        self.number = number
         self.factor = factor
         self.pushes = pushes
         self.superseded = superseded

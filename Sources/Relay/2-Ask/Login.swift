@@ -96,7 +96,7 @@ extension Relay {
             for push in plan.pushes where stored.pushes.contains(push.id) { spawn { await self.deliver(push) } }
         }
         return Asked(
-            challenge: challenge.id, verified: !subject.phones.isEmpty, number: isRefused ? nil : challenge.number,
+            challenge: challenge.id, verified: !subject.phones.isEmpty, number: isRefused ? nil : stored.number,
             factor: stored.factor, expiresAt: stored.life.expiresAt)
     }
 

@@ -90,7 +90,8 @@ extension Store: AskStore {
                     expiresAt: try row.moment(3))
                 return .stored(
                     StoredChallenge(
-                        life: life, factor: try row.optionalWord(4), pushes: pushes, superseded: superseded))
+                        life: life, number: try row.optionalText(5), factor: try row.optionalWord(4), pushes: pushes,
+                        superseded: superseded))
             })
     }
 }
@@ -189,6 +190,9 @@ private let auditAsk = Statement(
          SELECT ?, ?, 'challenge.asked', c.website_id, c.user_id, c.id, NULL, coalesce(c.reason, c.factor), NULL
         """ + ofStored + Audit.once)
 
-private let readStored = Statement("SELECT state, decision, reason, expires_at, factor FROM challenge WHERE id = ?")
+private let auditSuperseded = Statement(Audit.ended + superseded + Audit.once)
+
+private let readStored = Statement(
+    "SELECT state, decision, reason, expires_at, factor, number FROM challenge WHERE id = ?")
 private let readPushes = Statement("SELECT id FROM outbox WHERE challenge_id = ? AND kind = 'push'")
 private let readSuperseded = Statement("SELECT c.id FROM challenge c WHERE " + superseded)

@@ -55,6 +55,14 @@ enum Audit {
         """
 }
 
+extension Audit {
+    /// Of challenges that ended with something else than an answer of their own. Each has a row of its own under its own
+    /// id, for it ends once.
+    static let ended =
+        columns + " SELECT c.id, ?, 'challenge.ended', c.website_id, c.user_id, c.id, NULL, c.reason, NULL "
+        + "FROM challenge c WHERE "
+}
+
 extension [Rows] {
     /// The answer of `Audit.happened`, which comes first.
     var happened: Bool { first?.isEmpty == false }
