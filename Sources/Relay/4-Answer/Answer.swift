@@ -165,8 +165,15 @@ extension Relay {
 
     /// Writes an end down and wakes who waits for it. False when somebody else was first.
     func end(_ closing: Closing, as operation: Operation) async throws(Refusal) -> Bool {
-        let closed = try await ask("close") { () async throws(StoreFailure) in
-            try await store.close(closing, as: operation)
+        let closed: Closed?
+        do throws(Refusal) {
+            closed = try await ask("close") { () async throws(StoreFailure) in
+                try await store.close(closing, as: operation)
+            }
+        } catch {
+            // It may be written all the same: whoever waits looks for himself.
+            waits.fire(.challenge(closing.challenge))
+            throw error
         }
         guard let closed else { return false }
         count(closed, closing)
