@@ -7,11 +7,11 @@ extension Relay {
     public func backup(
         _ challenge: ChallengeID?, of token: UserToken?, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Told {
-        guard let row = try await row(challenge, of: token, website) else { throw .notFound }
-        try agree(row, token)
+        guard let found = try await self.row(challenge, of: token, website) else { throw .notFound }
+        try agree(found, token)
         let now = time.now()
-        let seen = row.life.seen(at: now)
-        guard !seen.state.isEnd else { throw .alreadyDecided(result: seen.result.rawValue) }
+        let row = try await settled(found)
+        guard !row.life.state.isEnd else { throw .alreadyDecided(result: row.life.result.rawValue) }
         let limit = try policy(of: row).guesses
         let counted = try await ask("backup") { () async throws(StoreFailure) in
             try await store.countGuess(row.id, limit: limit, at: now, as: operation)

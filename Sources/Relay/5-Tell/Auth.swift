@@ -33,7 +33,7 @@ extension Relay {
         let row = try await ask("auth") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
         }
-        guard let row, let told = told(row) else { throw .notFound }
+        guard let row, let told = told(try await settled(row)) else { throw .notFound }
         try agree(row, token)
         return told
     }
@@ -42,7 +42,7 @@ extension Relay {
     public func tell(token: UserToken, to website: Website) async throws(Refusal) -> Told? {
         guard website.policy.answers == .website else { throw Self.challengeMissing }
         guard let row = try await newest(token, of: website) else { return nil }
-        return told(row)
+        return told(try await settled(row))
     }
 
     /// A token names a challenge only for websites that answer for their users.
@@ -57,6 +57,19 @@ extension Relay {
     /// How long a request may be held for this challenge: not beyond its end.
     public func patience(_ told: Told, wanted: Duration) -> Duration {
         min(wanted, max(.zero, told.expiresAt - time.now()))
+    }
+
+    /// The challenge as it may be told. An end that the clock alone says is written down first, and then the store says
+    /// what it is: an answer that came in time may still be on its way there.
+    func settled(_ row: ChallengeRow) async throws(Refusal) -> ChallengeRow {
+        let seen = row.life.seen(at: time.now())
+        guard !row.life.state.isEnd, seen.state.isEnd else { return row }
+        let closing = Closing(
+            challenge: row.id, life: seen, event: "challenge.expired", at: row.life.expiresAt)
+        _ = try await end(closing, as: operations.new())
+        return try await ask("challenge") { () async throws(StoreFailure) in
+            try await store.challenge(row.id, of: row.user)
+        } ?? row
     }
 
     func told(_ row: ChallengeRow) -> Told? {
