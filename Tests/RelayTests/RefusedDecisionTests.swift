@@ -232,6 +232,8 @@ import World
         await cast.rig.settled()
         let signed = try await cast.rig.signed(.approve, asked.challenge, number: "47", by: cast.first)
         cast.rig.time.advance(by: .seconds(300))
+        // Whoever looks first writes the expiry down.
+        #expect(try await cast.told(asked).reason == .expired)
         let untouched = try await cast.state(asked)
         for _ in 0..<2 {
             await #expect(throws: Refusal.alreadyDecided(result: "failure")) {

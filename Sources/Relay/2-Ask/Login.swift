@@ -93,6 +93,7 @@ extension Relay {
         // pushes are in the outbox, or were sent long ago.
         if stored.life.expiresAt == challenge.life.expiresAt {
             count(stored, wasToPush: !plan.pushes.isEmpty)
+            for superseded in stored.superseded { ended(superseded, .superseded) }
             for push in plan.pushes where stored.pushes.contains(push.id) { spawn { await self.deliver(push) } }
         }
         return Asked(
@@ -113,7 +114,6 @@ extension Relay {
         } else if wasToPush, stored.pushes.isEmpty {
             metrics.reached(.push)
         }
-        for _ in stored.superseded { metrics.ended(.superseded, nil) }
     }
 
     private struct Plan {

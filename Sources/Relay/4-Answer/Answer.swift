@@ -17,6 +17,9 @@ public protocol AnswerStore: Sendable {
         async throws(StoreFailure) -> Bool
     /// The phone as it is now, whatever its state; nil when it is gone.
     func standing(of device: DeviceID) async throws(StoreFailure) -> Standing?
+    /// Freezes the user for a report of fraud about a challenge that has another end. Nil when the phone may not say so,
+    /// or when the challenge ended with such a report.
+    func freeze(_ report: LateFraud, as operation: Operation) async throws(StoreFailure) -> Closed?
     /// Writes a refused decision down, once under the same operation.
     func noteRefused(_ refused: RefusedDecision, as operation: Operation) async throws(StoreFailure)
     /// Makes a user in one of these states active, with no failures. False when it was in none of them.
@@ -176,34 +179,39 @@ extension Relay {
             throw error
         }
         guard let closed else { return false }
-        count(closed, closing)
+        metrics.ended(closing.life.reason, closing.proof)
         log.info(
             closing.event,
             [
                 .challenge: closing.challenge.text, .outcome: closing.life.result.rawValue,
                 .reason: closing.life.reason?.rawValue ?? "none",
             ])
-        if let state = closed.became { warn(state, closing) }
-        for challenge in [closing.challenge] + closed.others { waits.fire(.challenge(challenge)) }
+        waits.fire(.challenge(closing.challenge))
+        if let phone = closing.device { follow(closed, closing.challenge, by: phone) }
         return true
     }
 
-    private func count(_ closed: Closed, _ closing: Closing) {
-        metrics.ended(closing.life.reason, closing.proof)
-        guard let state = closed.became else { return }
-        metrics.barred(state)
-        for _ in closed.others { metrics.ended(state == .frozen ? .frozen : .locked, nil) }
+    /// What an answer did beside ending its challenge. Where its user is asked no more, an operator wants to see that.
+    func follow(_ closed: Closed, _ challenge: ChallengeID, by phone: PhoneCredential) {
+        if let state = closed.became {
+            metrics.barred(state)
+            let event: StaticString = state == .frozen ? "user.frozen" : "user.locked"
+            log.warning(
+                event,
+                [
+                    .website: phone.website.name, .user: phone.user.text, .device: phone.id.text,
+                    .challenge: challenge.text,
+                ])
+        }
+        let reason: Reason = closed.became == .frozen ? .frozen : .locked
+        for other in closed.others { ended(other, reason) }
     }
 
-    /// Nobody of this user is asked any more: an operator wants to see that.
-    private func warn(_ state: UserState, _ closing: Closing) {
-        let event: StaticString = state == .frozen ? "user.frozen" : "user.locked"
-        log.warning(
-            event,
-            [
-                .website: closing.device?.website.name, .user: closing.device?.user.text,
-                .device: closing.device?.id.text, .challenge: closing.challenge.text,
-            ])
+    /// A challenge ended with something else than an answer of its own.
+    func ended(_ challenge: ChallengeID, _ reason: Reason) {
+        metrics.ended(reason, nil)
+        log.info("challenge.ended", [.challenge: challenge.text, .reason: reason.rawValue])
+        waits.fire(.challenge(challenge))
     }
 
     func policy(of row: ChallengeRow) throws(Refusal) -> Policy {

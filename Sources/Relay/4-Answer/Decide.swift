@@ -25,13 +25,15 @@ extension Relay {
     public func answer(
         _ challenge: ChallengeID, _ answer: PhoneAnswer, by phone: PhoneCredential
     ) async throws(Refusal) -> ChallengeLife.Result {
-        let row = try await ask("answer") { () async throws(StoreFailure) in
+        let found = try await ask("answer") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: phone.user)
         }
-        guard let row else { throw await refused(.unknown, nil, by: phone, as: .notFound) }
-        let seen = row.life.seen(at: time.now())
-        guard !seen.state.isEnd else { throw await tooLate(seen, row.id, by: phone) }
+        guard let found else { throw await refused(.unknown, nil, by: phone, as: .notFound) }
+        let row = try await settled(found)
         let policy = try policy(of: row)
+        guard !row.life.state.isEnd else {
+            throw try await tooLate(row, try? read(answer, about: row, policy, by: phone), by: phone)
+        }
         let said: Said
         do throws(DecisionFault) {
             said = try read(answer, about: row, policy, by: phone)
@@ -115,13 +117,13 @@ extension Relay {
         do {
             life = try row.life.after(.answer(said.decision, numberMatches: matches), at: now)
         } catch {
-            throw await tooLate(row.life.seen(at: now), row.id, by: phone)
+            throw try await tooLate(try await settled(row), said, by: phone)
         }
         let closing = Closing(
             challenge: row.id, life: life, factor: row.factor ?? .push, proof: said.proof, device: phone,
             receipt: said.receipt, uv: said.uv, guesses: matches ? nil : policy.guesses,
             event: "challenge.answered", at: now)
-        guard try await end(closing, as: operations.new()) else { throw try await whyNotEnded(row, by: phone) }
+        guard try await end(closing, as: operations.new()) else { throw try await whyNotEnded(row, said, by: phone) }
         return life.result
     }
 
@@ -131,14 +133,15 @@ extension Relay {
     }
 
     /// Something changed between the reading and the writing.
-    private func whyNotEnded(_ row: ChallengeRow, by phone: PhoneCredential) async throws(Refusal) -> Refusal {
-        let ended = try await ask("answer") { () async throws(StoreFailure) in
+    private func whyNotEnded(
+        _ row: ChallengeRow, _ said: Said, by phone: PhoneCredential
+    ) async throws(Refusal) -> Refusal {
+        let found = try await ask("answer") { () async throws(StoreFailure) in
             try await store.challenge(row.id, of: row.user)
         }
-        guard let ended else { return await refused(.unknown, nil, by: phone, as: .notFound) }
-        let now = time.now()
-        let seen = ended.life.seen(at: now)
-        if seen.state.isEnd { return await tooLate(seen, row.id, by: phone) }
+        guard let found else { return await refused(.unknown, nil, by: phone, as: .notFound) }
+        let ended = try await settled(found)
+        if ended.life.state.isEnd { return try await tooLate(ended, said, by: phone) }
         let standing = try await ask("answer") { () async throws(StoreFailure) in
             try await store.standing(of: phone.id)
         }
@@ -146,16 +149,18 @@ extension Relay {
             return await refused(.revoked, row.id, by: phone, as: .unauthenticated)
         }
         // A wrong number of this phone came in between, or it was forgotten: the same answer once more is judged anew.
-        let wait = Failures.wait(after: standing.failures, lastAt: standing.failedAt, at: now)
+        let wait = Failures.wait(after: standing.failures, lastAt: standing.failedAt, at: time.now())
         return await refused(.limited, row.id, by: phone, as: .limited(retryAfter: wait ?? .zero))
     }
 
+    /// - Parameter said: what the answer would have said, if it is one.
     private func tooLate(
-        _ seen: ChallengeLife, _ challenge: ChallengeID, by phone: PhoneCredential
-    ) async -> Refusal {
-        await refused(
-            seen.state == .expired ? .late : .decided, challenge, by: phone,
-            as: .alreadyDecided(result: seen.result.rawValue))
+        _ row: ChallengeRow, _ said: Said?, by phone: PhoneCredential
+    ) async throws(Refusal) -> Refusal {
+        if said?.decision == .fraud { try await hear(fraud: row, by: phone) }
+        return await refused(
+            row.life.state == .expired ? .late : .decided, row.id, by: phone,
+            as: .alreadyDecided(result: row.life.result.rawValue))
     }
 
     /// The original's form: the website answers for its own user, whose newest challenge is meant.
@@ -163,7 +168,8 @@ extension Relay {
         token: UserToken, _ decision: Decision, by website: Website, as operation: Operation
     ) async throws(Refusal) -> ChallengeLife.Result {
         // Nothing was asked: there is nothing to answer.
-        guard let row = try await newest(token, of: website) else { throw .notFound }
+        guard let found = try await newest(token, of: website) else { throw .notFound }
+        let row = try await settled(found)
         guard try policy(of: row).answers == .website else {
             throw .forbidden("this challenge's policy does not take the website's word for an answer")
         }
@@ -174,7 +180,7 @@ extension Relay {
         do {
             life = try row.life.after(.answer(decision, numberMatches: true), at: now)
         } catch {
-            throw .alreadyDecided(result: row.life.seen(at: now).result.rawValue)
+            throw .alreadyDecided(result: try await settled(row).life.result.rawValue)
         }
         let closing = Closing(
             challenge: row.id, life: life, factor: row.factor ?? .push, proof: .website, event: "challenge.answered",
@@ -183,6 +189,6 @@ extension Relay {
         let ended = try await ask("answer") { () async throws(StoreFailure) in
             try await store.challenge(row.id, of: row.user)
         }
-        throw .alreadyDecided(result: (ended ?? row).life.seen(at: now).result.rawValue)
+        throw .alreadyDecided(result: try await settled(ended ?? row).life.result.rawValue)
     }
 }

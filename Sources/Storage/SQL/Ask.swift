@@ -47,6 +47,7 @@ extension Store: AskStore {
                 .integer(Int64(limits.logins))),
             Step(supersede, values: [now, .id(operation), .id(challenge.user), now] + user),
             Step(dropErrands, values: superseded),
+            Step(auditSuperseded, values: [now] + superseded),
         ]
         for push in challenge.pushes {
             writes.append(

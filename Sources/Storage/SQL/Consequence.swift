@@ -2,6 +2,24 @@ import Domain
 import Relay
 import World
 
+extension Store {
+    public func freeze(_ report: LateFraud, as operation: Operation) async throws(StoreFailure) -> Closed? {
+        let phone = report.phone
+        let consequence = Consequence(report, operation)
+        let writes = [
+            Step(Locks.hold, .id(phone.user)),
+            Step(
+                auditReport, .id(operation), .moment(report.at), .id(phone.id), .blob(phone.key), .id(phone.user),
+                .id(report.challenge)),
+        ]
+        let change = Change("fraud", operation, writes + consequence.after, reads: consequence.reads)
+        return try await run(
+            Query(change: change) { rows throws(StoreFailure) in
+                rows.happened ? try consequence.came(of: rows) : nil
+            })
+    }
+}
+
 /// What an answer does to its user beside ending the challenge: a wrong number counts against its phone and may lock the
 /// user, a report of fraud freezes it. Part of the script that ends the challenge, so that both happen or neither.
 struct Consequence {
@@ -9,8 +27,12 @@ struct Consequence {
     private let becomes: UserState
     private let reason: Reason
     private let phone: PhoneCredential
-    private let closing: Closing
+    private let challenge: ChallengeID
+    private let proof: Proof?
+    private let at: Timestamp
     private let operation: Operation
+    /// By which the user becomes so.
+    private let change: [Step]
     /// The change of the user has a row of its own in the audit.
     private let own: OperationID
 
@@ -25,43 +47,63 @@ struct Consequence {
             return nil
         }
         self.phone = phone
-        self.closing = closing
+        challenge = closing.challenge
+        proof = closing.proof
+        at = closing.at
         self.operation = operation
         own = operation.identifier(kind.rawValue)
+        let mine: [SQLValue] = [.id(closing.challenge), .id(operation)]
+        if becomes == .frozen {
+            change = [Step(freeze, values: [.id(own), .id(phone.user)] + mine)]
+        } else {
+            let limit = SQLValue.integer(Int64(closing.guesses ?? Policy.guessLimits.upperBound))
+            change = [
+                Step(countFailure, values: [.moment(at), .id(phone.id)] + mine),
+                Step(lock, values: [.id(own), .id(phone.user), .id(phone.id), limit] + mine),
+            ]
+        }
+    }
+
+    /// Of a report that ends no challenge.
+    init(_ report: LateFraud, _ operation: Operation) {
+        (kind, becomes, reason) = (.userFrozen, .frozen, .frozen)
+        phone = report.phone
+        challenge = report.challenge
+        proof = .signed
+        at = report.at
+        self.operation = operation
+        own = operation.identifier(kind.rawValue)
+        change = [Step(freezeByReport, .id(own), .id(phone.user), .id(operation))]
     }
 
     var after: [Step] {
-        let now = SQLValue.moment(closing.at)
-        let mine: [SQLValue] = [.id(closing.challenge), .id(operation)]
-        var steps: [Step] = []
-        if becomes == .frozen {
-            steps.append(Step(freeze, values: [.id(own), .id(phone.user)] + mine))
-        } else {
-            steps.append(Step(countFailure, values: [now, .id(phone.id)] + mine))
-            let limit = SQLValue.integer(Int64(closing.guesses ?? Policy.guessLimits.upperBound))
-            steps.append(Step(lock, values: [.id(own), .id(phone.user), .id(phone.id), limit] + mine))
-        }
+        let now = SQLValue.moment(at)
+        var steps = change
         let changed: [SQLValue] = [.id(phone.user), .id(own)]
         steps.append(
             Step(Locks.endOpen, values: [.word(reason), now, .id(operation), .id(phone.user), now] + changed))
         steps.append(Step(Locks.dropErrands, .id(phone.user), .id(operation)))
+        steps.append(Locks.auditEnded(phone.user, reason, at: at, as: operation))
         steps.append(
             Step(
                 auditUser,
-                values: [.id(own), now, .word(kind), .id(closing.challenge), .id(phone.id), .word(closing.proof)]
-                    + changed))
+                values: [.id(own), now, .word(kind), .id(challenge), .id(phone.id), .word(proof)] + changed))
         return steps + News.steps(kind, user: phone.user, device: phone.id, as: operation, noted: own)
     }
 
     var reads: [Step] {
-        [Step(Audit.happened, .id(own)), Step(othersEnded, .id(phone.user), .id(operation), .id(closing.challenge))]
+        [
+            Step(happenedNow, .id(own), .moment(at)),
+            Step(othersEnded, .id(phone.user), .id(operation), .id(challenge)),
+        ]
     }
 
-    /// The rows begin with that of the change itself.
+    /// The rows begin with that of the change itself. What came of it at an earlier time is nothing new.
     func came(of rows: [Rows]) throws(StoreFailure) -> Closed {
+        guard !rows[1].isEmpty else { return Closed(became: nil, others: []) }
         var others: [ChallengeID] = []
         for row in rows[2] { others.append(try row.id(0)) }
-        return Closed(became: rows[1].isEmpty ? nil : becomes, others: others)
+        return Closed(became: becomes, others: others)
     }
 }
 
@@ -69,6 +111,23 @@ private let ended = " EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.ope
 
 private let freeze = Statement(
     "UPDATE user SET state = 'frozen', operation = ? WHERE id = ? AND state <> 'frozen' AND" + ended)
+
+private let freezeByReport = Statement(
+    """
+    UPDATE user SET state = 'frozen', operation = ? WHERE id = ? AND state <> 'frozen'
+    AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
+    """)
+
+/// Also where the user is frozen already: it was heard, and is not heard again.
+private let auditReport = Statement(
+    Audit.columns + """
+         SELECT ?, ?, 'fraud.reported', u.website_id, u.id, c.id, d.id, coalesce(c.reason, c.decision), 'signed'
+        FROM device d JOIN user u ON u.id = d.user_id JOIN challenge c ON c.user_id = u.id
+        WHERE d.id = ? AND d.thumbprint = ? AND d.state = 'active' AND u.id = ? AND c.id = ?
+        AND c.decided_at IS NOT NULL AND coalesce(c.decision, '') <> 'fraud'
+        """ + Audit.once)
+
+private let happenedNow = Statement("SELECT 1 FROM audit WHERE operation = ? AND at = ?")
 
 private let countFailure = Statement(
     "UPDATE device SET failures = failures + 1, failed_at = ? WHERE id = ? AND" + ended)

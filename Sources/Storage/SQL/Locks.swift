@@ -41,6 +41,7 @@ public enum Locks {
                         endOpen,
                         values: [.word(Reason.locked), .moment(now), .id(operation), .id(user), .moment(now)] + mine),
                     Step(dropErrands, .id(user), .id(operation)),
+                    auditEnded(user, .locked, at: now, as: operation),
                     Step(auditLock, values: [.id(operation), .moment(now), .word(Doer.operator)] + mine),
                 ] + News.steps(.userLocked, user: user, device: nil, as: operation, noted: operation.id))
         ) { rows in rows.happened }
@@ -58,6 +59,11 @@ public enum Locks {
         (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ? AND u.state <> 'active')
         """)
 
+    /// What `endOpen` ended.
+    static func auditEnded(_ user: UserID, _ reason: Reason, at now: Timestamp, as operation: Operation) -> Step {
+        Step(auditEndedOf, .moment(now), .id(user), .id(operation), .word(reason))
+    }
+
     static let dropErrands = Statement(
         """
         DELETE /*M! o */ FROM outbox
@@ -68,6 +74,9 @@ public enum Locks {
 }
 
 private let lockByHand = Statement("UPDATE user SET state = 'locked', operation = ? WHERE id = ? AND state = 'active'")
+
+private let auditEndedOf = Statement(
+    Audit.ended + "c.user_id = ? AND c.operation = ? AND c.reason = ?" + Audit.once)
 
 private let auditLock = Statement(
     Audit.columns + """

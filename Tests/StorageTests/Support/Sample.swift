@@ -230,6 +230,12 @@ enum Sample {
                 guesses: 1, event: "challenge.answered", at: now)
             _ = try await store.close(closing, as: operation())
         }
+        // A login of the last one's that has another end by now.
+        let reporter = PhoneCredential(
+            id: id(34), user: id(34), key: key(34), publicKey: [],
+            website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"), failures: 0,
+            failedAt: nil)
+        _ = try await store.freeze(LateFraud(challenge: id(34), phone: reporter, at: now), as: operation())
         _ = try await store.standing(of: id(30))
         let refused = RefusedDecision(
             fault: .late, website: website, user: id(30), device: id(30), challenge: id(30), at: now)

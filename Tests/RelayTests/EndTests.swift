@@ -1,0 +1,140 @@
+import Domain
+import Log
+import Storage
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// What somebody was told as the end of a challenge stays its end.
+@Suite(.timeLimit(.minutes(5))) struct EndTests {
+    /// An approval that was judged in time and has waited for the store since.
+    private func approveFromBefore(_ asked: Asked, _ cast: Cast) async throws -> Closed? {
+        let closing = Closing(
+            challenge: asked.challenge,
+            life: ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: asked.expiresAt),
+            factor: .push, proof: .signed, device: cast.first.credential, event: "challenge.answered",
+            at: asked.expiresAt - .milliseconds(5))
+        return try await cast.rig.on { relay in
+            try await relay.store.close(closing, as: relay.operations.new())
+        }
+    }
+
+    @Test(arguments: StoreKind.all) func whatTheWebsiteWasToldHasExpiredIsNotApproved(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let asked = try await cast.ask()
+        cast.rig.time.advance(by: .seconds(300))
+        #expect(try await cast.told(asked).reason == .expired)
+        #expect(try await approveFromBefore(asked, cast) == nil)
+        #expect(try await cast.told(asked).reason == .expired)
+    }
+
+    @Test(arguments: StoreKind.all) func whatThePhoneWasToldHasExpiredIsNotApproved(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let asked = try await cast.ask()
+        cast.rig.time.advance(by: .seconds(300))
+        await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
+            try await cast.rig.decide(.approve, asked.challenge, number: "47", by: cast.first)
+        }
+        #expect(try await approveFromBefore(asked, cast) == nil)
+    }
+
+    @Test(arguments: StoreKind.all) func whatBackupWasToldHasExpiredIsNotApproved(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let asked = try await cast.ask()
+        cast.rig.time.advance(by: .seconds(300))
+        await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
+            try await cast.rig.on { relay in
+                try await relay.backup(asked.challenge, of: nil, by: cast.shop, as: relay.operations.new())
+            }
+        }
+        #expect(try await approveFromBefore(asked, cast) == nil)
+    }
+
+    /// The other way round: the approval was first, and whoever asks afterwards is told so.
+    @Test(arguments: StoreKind.all) func whatWasApprovedInTimeIsTold(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let asked = try await cast.ask()
+        cast.rig.time.advance(by: .seconds(300))
+        #expect(try await approveFromBefore(asked, cast) != nil)
+        #expect(try await cast.told(asked).result == .success)
+    }
+
+    @Test(arguments: StoreKind.all) func whatHasExpiredIsNotSupersededAfterwards(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let asked = try await cast.ask()
+        cast.rig.time.advance(by: .seconds(300))
+        _ = try await cast.ask()
+        #expect(try await cast.told(asked).reason == .expired)
+        #expect(try cast.rig.count("SELECT count(*) FROM challenge WHERE reason = 'superseded'") == 0)
+        try await cast.rig.on { relay in await relay.attend() }
+        await cast.rig.settled()
+        #expect(try await cast.told(asked).reason == .expired)
+    }
+
+    @Test(arguments: StoreKind.all) func whatHasExpiredIsNotLockedAfterwards(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let asked = try await cast.ask()
+        cast.rig.time.advance(by: .seconds(300))
+        #expect(try await cast.lock())
+        #expect(try await cast.told(asked).reason == .expired)
+    }
+
+    // MARK: Everybody learns of it
+
+    @Test(arguments: StoreKind.all) func everyEndIsInTheAuditAndInTheLog(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let superseded = try await cast.ask()
+        let locked = try await cast.ask()
+        #expect(try await cast.lock())
+        for (asked, reason) in [(superseded, "superseded"), (locked, "locked")] {
+            let sql = """
+                SELECT count(*) FROM audit WHERE event = 'challenge.ended' AND outcome = '\(reason)'
+                AND challenge_id = x'\(asked.challenge)' AND user_id = x'\(cast.first.credential.user)'
+                """
+            #expect(try cast.rig.count(sql) == 1)
+        }
+        #expect(try cast.rig.count("SELECT count(*) FROM audit WHERE event = 'challenge.ended'") == 2)
+        let lines = cast.rig.sink.drain().filter { $0.contains("event=challenge.ended") }
+        #expect(lines.count == 1)
+        #expect(lines[0].contains("\(superseded.challenge)") && lines[0].contains("reason=superseded"))
+    }
+
+    /// The store did not say in time whether it was written: whoever waits looks for himself.
+    @Test func anEndOfWhichNobodyKnowsWakesWhoWaits() async throws {
+        let cast = try await Cast(.memory)
+        let asked = try await cast.ask()
+        let ticket = cast.rig.relay.waits.ticket(for: .challenge(asked.challenge))
+        let life = ChallengeLife(state: .cancelled, decision: nil, reason: .cancelled, expiresAt: asked.expiresAt)
+        let closing = Closing(
+            challenge: asked.challenge, life: life, event: "challenge.cancelled", at: cast.rig.time.now())
+        await cast.rig.settled()
+        cast.rig.store.close()
+        await #expect(throws: Refusal.unavailable) {
+            try await cast.rig.on { relay in try await relay.end(closing, as: relay.operations.new()) }
+        }
+        #expect(cast.rig.relay.waits.count == 0)
+        ticket.cancel()
+    }
+
+    /// Its website was edited between the two tries: the phone was told two digits.
+    @Test(arguments: StoreKind.all) func aRepeatedLoginNamesTheNumberThatWasStored(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let rig = cast.rig
+        let operation = rig.relay.operations.new()
+        let login: @Sendable (Website, Domain.Operation) async throws -> Asked = { website, operation in
+            try await rig.on { relay in
+                try await relay.login(LoginRequest(subject: .token(cast.ada)), by: website, as: operation)
+            }
+        }
+        let first = try await login(cast.shop, operation)
+        var policy = cast.shop.policy
+        policy.number = 6
+        let edited = Website(
+            id: cast.shop.id, name: cast.shop.name, displayName: cast.shop.displayName, policy: policy)
+        let second = try await login(edited, rig.relay.operations.again(operation.id))
+        #expect(first.number?.count == 2)
+        #expect(second == first)
+    }
+}
