@@ -154,7 +154,7 @@ struct BadInputTests {
                 wrong.append(("", "length"))
                 wrong.append((.string(String(repeating: "a", count: Int(limit) + 1)), "length"))
                 wrong.append(("\u{7}", "format"))
-            } else {
+            } else if parameter.schema["enum"] != nil {
                 wrong.append(("no such word", "format"))
             }
             return wrong

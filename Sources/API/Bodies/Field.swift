@@ -58,6 +58,14 @@ extension Field where Value == String {
         }
     }
 
+    /// A text that its verb judges; a body has room for no more than so much.
+    static func plain(_ name: String, _ summary: String) -> Field {
+        Field(name: name, summary: summary, schema: ["type": "string"]) { value, parameter, faults in
+            if value.string == nil { faults.append(FieldFault(parameter, .type, "must be a string")) }
+            return value.string
+        }
+    }
+
     /// A line to be shown to a person.
     static func line(_ name: String, limit: Int, _ summary: String) -> Field {
         text(name, limit: limit, summary) { FieldRule.line($0, limit: limit) }

@@ -42,8 +42,8 @@ enum Parameters {
         of: challenge)
     static let request = Field.line(
         "request", limit: 128, "The website's own nonce, shown to no one and part of the context")
-    /// Longer than any decision: what is wrong with it is for the verb to say, and to write down.
-    static let answer = Field.opaque("answer", limit: 32_768, "A twoefay-decision+jwt, where answers are signed")
+    /// Any text at all: what is wrong with it is for the verb to say, and to write down.
+    static let answer = Field.plain("answer", "A twoefay-decision+jwt, where answers are signed")
     static let number = Field.digits("number", 2...6, "The number that the person carries to the phone")
     static let ip = Field.text("ip", limit: 45, "Where the login comes from", rule: FieldRule.ip)
     static let userAgent = Field.line("user_agent", limit: 512, "With what the login is made")
