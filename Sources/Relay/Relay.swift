@@ -52,6 +52,7 @@ public final class Relay: Sendable {
     let peers = Peers()
     let senders = Senders()
     let running = Running()
+    let refusals = RefusalBudget()
 
     public init(
         settings: Settings, store: any RelayStore, push: (any PushSender)?, phones: CertificateAuthority,

@@ -17,8 +17,9 @@ extension Relay {
     /// Writes a refused decision down and hands back what its sender is told. No state changes and no failure is counted.
     ///
     /// However often a phone sends the same, the audit has one row: for each fault, challenge and phone, and for
-    /// challenges that are none one for each phone and day. So a flood can neither fill the disk nor hide what happened;
-    /// how much of it there was is in the log and in the metrics.
+    /// challenges that are none one for each phone and day; and of one phone only so many are written in a minute. So a
+    /// flood can neither fill the disk, nor hide what happened, nor keep others from the store; how much of it there was
+    /// is in the log and in the metrics.
     func refused(
         _ fault: DecisionFault, _ challenge: ChallengeID?, by phone: PhoneCredential, as refusal: Refusal
     ) async -> Refusal {
@@ -35,6 +36,7 @@ extension Relay {
             "refused", phone.id.bytes + occasion + Array(fault.rawValue.utf8))
         let refused = RefusedDecision(
             fault: fault, website: phone.website.id, user: phone.user, device: phone.id, challenge: challenge, at: now)
+        guard refusals.spend(operation.id, of: phone.id, at: time.instant()) else { return refusal }
         // Whether or not it can be written, the decision is refused.
         _ = try? await ask("refused") { () async throws(StoreFailure) in
             try await store.noteRefused(refused, as: operation)
