@@ -8,11 +8,14 @@ public struct Operation: Sendable {
     public let id: OperationID
     /// It may have been carried out before, and nobody here knows: the store looks first.
     public let mayHaveRun: Bool
+    /// Of a request that came before: when it came first.
+    public let begunAt: Timestamp?
     private let key: Secret
 
-    init(id: OperationID, mayHaveRun: Bool, key: Secret) {
+    init(id: OperationID, mayHaveRun: Bool, begunAt: Timestamp? = nil, key: Secret) {
         self.id = id
         self.mayHaveRun = mayHaveRun
+        self.begunAt = begunAt
         self.key = key
     }
 
@@ -50,7 +53,9 @@ public struct Operations: Sendable {
 
     public func new() -> Operation { Operation(id: draw(), mayHaveRun: false, key: key) }
 
-    public func again(_ id: OperationID) -> Operation { Operation(id: id, mayHaveRun: true, key: key) }
+    public func again(_ id: OperationID, begunAt: Timestamp? = nil) -> Operation {
+        Operation(id: id, mayHaveRun: true, begunAt: begunAt, key: key)
+    }
 
     /// The operation that this content always is: a repeated enrolment of one key is one operation.
     public func fixed(_ label: String, _ content: [UInt8]) -> Operation {

@@ -46,10 +46,11 @@ public struct RepeatRow: Sendable, Equatable {
     public let isHeld: Bool
     public let status: Int?
     public let sealed: [UInt8]?
+    public let createdAt: Timestamp
 
     public init(
         fingerprint: [UInt8], state: State, operation: OperationID, holder: RelayID?, isHeld: Bool, status: Int?,
-        sealed: [UInt8]?
+        sealed: [UInt8]?, createdAt: Timestamp
     ) {
         self.fingerprint = fingerprint
         self.state = state
@@ -58,6 +59,7 @@ public struct RepeatRow: Sendable, Equatable {
         self.isHeld = isHeld
         self.status = status
         self.sealed = sealed
+        self.createdAt = createdAt
     }
 }
 
@@ -134,7 +136,7 @@ extension Relay {
                 let mine = try await ask("idempotency") { () async throws(StoreFailure) in
                     try await store.resume(repeatable, as: row.operation, relay: id)
                 }
-                if mine { return .run(operations.again(row.operation)) }
+                if mine { return .run(operations.again(row.operation, begunAt: row.createdAt)) }
             } catch {
                 running.remove(row.operation)
                 throw error

@@ -19,7 +19,8 @@ enum Decide {
                 ]),
             Form(
                 .website { call, website async throws(Refusal) in try await decide(.approve, call, website) },
-                [P.token.required], isOriginal: true, answers: [(200, "login: success")])),
+                [P.challenge.optional, P.token.optional], oneOf: ["challenge", "token"], isOriginal: true,
+                answers: [(200, "login: success")])),
         Route(
             "POST", "/failure", "Says no",
             Form(
@@ -28,7 +29,8 @@ enum Decide {
                 answers: [(200, "login: failure"), (409, "it has its end; login says which")]),
             Form(
                 .website { call, website async throws(Refusal) in try await decide(.deny, call, website) },
-                [P.token.required], isOriginal: true, answers: [(200, "login: failure")])),
+                [P.challenge.optional, P.token.optional], oneOf: ["challenge", "token"], isOriginal: true,
+                answers: [(200, "login: failure")])),
         Route(
             "POST", "/backup", "Hands in a code that the user typed",
             Form(
@@ -55,8 +57,9 @@ enum Decide {
     private static func decide(
         _ decision: Decision, _ call: Call, _ website: Website
     ) async throws(Refusal) -> Verdict {
-        guard let token: UserToken = try call.id(P.token) else { throw .notFound }
-        let result = try await call.relay.answer(token: token, decision, by: website, as: call.operation)
+        let challenge: ChallengeID? = try call.id(P.challenge)
+        let token: UserToken? = try call.id(P.token)
+        let result = try await call.relay.answer(challenge, of: token, decision, by: website, as: call.operation)
         return .answer(Answer(200, ["login": .word(result)]))
     }
 

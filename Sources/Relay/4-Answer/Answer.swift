@@ -15,6 +15,9 @@ public protocol AnswerStore: Sendable {
     /// Counts a wrong code. False when the guesses are used up or the challenge has its end.
     func countGuess(_ challenge: ChallengeID, limit: Int, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> Bool
+    /// The challenge that this operation has closed; else the newest of those that the user had been asked by then.
+    func challenge(of user: UserID, meantBy operation: OperationID, at: Timestamp)
+        async throws(StoreFailure) -> ChallengeID?
     /// The phone as it is now, whatever its state; nil when it is gone.
     func standing(of device: DeviceID) async throws(StoreFailure) -> Standing?
     /// Freezes the user for a report of fraud about a challenge that has another end. Nil when the phone may not say so,
@@ -223,15 +226,39 @@ extension Relay {
         }
     }
 
-    /// The newest challenge of a user of this website; nil when nothing was asked.
-    func newest(_ token: UserToken, of website: Website) async throws(Refusal) -> ChallengeRow? {
+    /// The newest challenge of a user of this website; nil when nothing was asked. For an operation that may have run
+    /// it is the one that was the newest then: what was asked since is not what the website answers.
+    func newest(
+        _ token: UserToken, of website: Website, for operation: Operation? = nil
+    ) async throws(Refusal) -> ChallengeRow? {
         let user = try await ask("user") { () async throws(StoreFailure) in
             try await store.user(token: token, of: website.id)
         }
         guard let user else { throw .notFound }
-        guard let challenge = user.challenge else { return nil }
+        var newest = user.challenge
+        if let operation, let begunAt = operation.begunAt {
+            newest = try await ask("challenge") { () async throws(StoreFailure) in
+                try await store.challenge(of: user.id, meantBy: operation.id, at: begunAt)
+            }
+        }
+        guard let challenge = newest else { return nil }
         return try await ask("challenge") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
         }
+    }
+
+    /// The challenge that a website names itself, or that the token of its user names.
+    func row(
+        _ challenge: ChallengeID?, of token: UserToken?, _ website: Website, for operation: Operation
+    ) async throws(Refusal) -> ChallengeRow? {
+        guard let challenge else {
+            guard let token else { throw Self.challengeMissing }
+            return try await newest(token, of: website, for: operation)
+        }
+        let row = try await ask("challenge") { () async throws(StoreFailure) in
+            try await store.challenge(challenge, of: website.id)
+        }
+        if let row { try agree(row, token) }
+        return row
     }
 }

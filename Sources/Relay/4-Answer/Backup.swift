@@ -7,8 +7,8 @@ extension Relay {
     public func backup(
         _ challenge: ChallengeID?, of token: UserToken?, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Told {
-        guard let found = try await self.row(challenge, of: token, website) else { throw .notFound }
-        try agree(found, token)
+        guard challenge != nil || website.policy.answers == .website else { throw Self.challengeMissing }
+        guard let found = try await self.row(challenge, of: token, website, for: operation) else { throw .notFound }
         let now = time.now()
         let row = try await settled(found)
         guard !row.life.state.isEnd else { throw .alreadyDecided(result: row.life.result.rawValue) }
@@ -22,17 +22,5 @@ extension Relay {
         }
         guard let told = told(row) else { throw .notFound }
         return told
-    }
-
-    private func row(
-        _ challenge: ChallengeID?, of token: UserToken?, _ website: Website
-    ) async throws(Refusal) -> ChallengeRow? {
-        guard let challenge else {
-            guard website.policy.answers == .website, let token else { throw Self.challengeMissing }
-            return try await newest(token, of: website)
-        }
-        return try await ask("backup") { () async throws(StoreFailure) in
-            try await store.challenge(challenge, of: website.id)
-        }
     }
 }

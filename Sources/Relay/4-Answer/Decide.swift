@@ -163,12 +163,14 @@ extension Relay {
             as: .alreadyDecided(result: row.life.result.rawValue))
     }
 
-    /// The original's form: the website answers for its own user, whose newest challenge is meant.
+    /// The original's form: the website answers for its own user. Where it names the user alone, the newest challenge is
+    /// meant, which need not be the one that it asked for this user: it does better to name the challenge.
     public func answer(
-        token: UserToken, _ decision: Decision, by website: Website, as operation: Operation
+        _ challenge: ChallengeID?, of token: UserToken?, _ decision: Decision, by website: Website,
+        as operation: Operation
     ) async throws(Refusal) -> ChallengeLife.Result {
         // Nothing was asked: there is nothing to answer.
-        guard let found = try await newest(token, of: website) else { throw .notFound }
+        guard let found = try await self.row(challenge, of: token, website, for: operation) else { throw .notFound }
         let row = try await settled(found)
         guard try policy(of: row).answers == .website else {
             throw .forbidden("this challenge's policy does not take the website's word for an answer")

@@ -84,6 +84,19 @@ extension Store: AnswerStore {
             })
     }
 
+    public func challenge(
+        of user: UserID, meantBy operation: OperationID, at begun: Timestamp
+    ) async throws(StoreFailure) -> ChallengeID? {
+        let script = Script(
+            "meant",
+            reads: [Step(closedBy, .id(operation), .id(user)), Step(newestBy, .id(user), .moment(begun))])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                guard let row = rows[0].first ?? rows[1].first else { return nil }
+                return try row.id(0)
+            })
+    }
+
     public func standing(of device: DeviceID) async throws(StoreFailure) -> Standing? {
         try await run(
             Query(script: Script("standing", reads: [Step(standingOfDevice, .id(device))])) {
@@ -147,6 +160,10 @@ private let stepColumns = """
     """
 private let stepsOfUser = Statement(stepColumns + " c.user_id = ? ORDER BY s.ordinal")
 private let stepsOfWebsite = Statement(stepColumns + " c.website_id = ? ORDER BY s.ordinal")
+
+private let closedBy = Statement("SELECT challenge_id FROM audit WHERE operation = ? AND user_id = ?")
+private let newestBy = Statement(
+    "SELECT id FROM challenge WHERE user_id = ? AND asked_at <= ? ORDER BY asked_at DESC, id LIMIT 1")
 
 private let end = """
     UPDATE challenge SET state = ?, decision = ?, reason = ?, factor = coalesce(?, factor), proof = ?, device_id = ?,

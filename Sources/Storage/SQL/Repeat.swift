@@ -19,7 +19,8 @@ extension Store: RepeatStore {
                 return RepeatRow(
                     fingerprint: try row.blob(0), state: try row.word(1), operation: try row.id(2),
                     holder: try row.optionalID(6), isHeld: try row.bool(3),
-                    status: try row.optionalInteger(4).map { Int($0) }, sealed: try row.optionalBlob(5))
+                    status: try row.optionalInteger(4).map { Int($0) }, sealed: try row.optionalBlob(5),
+                    createdAt: try row.moment(7))
             })
     }
 
@@ -64,7 +65,7 @@ private let insertRow = Statement(
 private let readRow = Statement(
     """
     SELECT i.fingerprint, i.state, i.operation, EXISTS (SELECT 1 FROM relay r WHERE r.id = i.holder), i.status, i.answer,
-    i.holder
+    i.holder, i.created_at
     FROM idempotency i WHERE i.website_id = ? AND i.digest = ?
     """)
 

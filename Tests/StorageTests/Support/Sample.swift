@@ -236,6 +236,7 @@ enum Sample {
             website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"), failures: 0,
             failedAt: nil)
         _ = try await store.freeze(LateFraud(challenge: id(34), phone: reporter, at: now), as: operation())
+        _ = try await store.challenge(of: id(34), meantBy: id(34), at: now)
         _ = try await store.standing(of: id(30))
         let refused = RefusedDecision(
             fault: .late, website: website, user: id(30), device: id(30), challenge: id(30), at: now)
