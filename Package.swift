@@ -101,8 +101,8 @@ let package = Package(
         program(
             "twoefay",
             [
-                "Bytes", "CLinux", "Crypto", "Daemon", "Demo", "Domain", "EventLoop", "JSON", "Log", "Relay",
-                "Storage", "World",
+                "Bytes", "CLinux", "Crypto", "Daemon", "Demo", "Domain", "EventLoop", "JSON", "Log", "QR",
+                "Relay", "Storage", "World",
             ]),
 
         // Tests: one folder per module.
@@ -156,7 +156,9 @@ let package = Package(
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),
         tests("Metrics", ["Metrics", "TestSupport"]),
-        tests("Program", ["Bytes", "Daemon", "JSON", "TestSupport", "twoefay", "twoefayd"]),
+        tests(
+            "Program",
+            ["Bytes", "Crypto", "Daemon", "JSON", "Log", "Storage", "TestSupport", "World", "twoefay", "twoefayd"]),
         tests("QR", ["QR"]),
         tests(
             "Relay",

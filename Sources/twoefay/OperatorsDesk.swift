@@ -43,4 +43,34 @@ struct OperatorsDesk {
         }
         return website
     }
+
+    static let usersWebsite = Command.Option("website", .one("NAME"), "Whose user that is; it must be given.")
+
+    /// The user whom the first operand and --website name.
+    func user(_ invocation: Invocation) throws(Failure) -> Accounts.User {
+        guard let website = invocation.value("website") else {
+            throw Failure(
+                .usage, "--website is missing",
+                next: "User names are each website's own. 'twoefay website list' shows the websites.")
+        }
+        let username = invocation.operand(0)
+        if let user = try read(Accounts.user(username, of: website)) { return user }
+        _ = try self.website(named: website)
+        throw Failure(
+            .notFound, "\(website) has no user \(username)",
+            next: "Names are written as the website gave them to /register, capitals included.")
+    }
+
+    /// The phone whose id the first operand is.
+    func device(_ invocation: Invocation) throws(Failure) -> Accounts.Device {
+        let text = invocation.operand(0)
+        let next = "'twoefay device list USER --website NAME' shows the phones of a user; log and audit name them too."
+        guard let id = DeviceID(text) else {
+            throw Failure(.usage, "DEVICE must be the 32 digits of a phone's id", next: next)
+        }
+        guard let device = try read(Accounts.device(id)) else {
+            throw Failure(.notFound, "there is no phone \(text)", next: next)
+        }
+        return device
+    }
 }

@@ -8,7 +8,9 @@ enum Tool {
     }
 
     static let verbs: [Verb] = [
-        demo, initialise, addWebsite, editWebsite, listWebsites, showWebsite, migrate, status,
+        demo, initialise, addWebsite, editWebsite, listWebsites, showWebsite, showUser,
+        lockUser, unlockUser, activateUser, listDevices, showDevice, suspendDevice, resumeDevice, revokeDevice, migrate,
+        status,
     ]
 
     static func run(_ arguments: [String]) -> Int32 {

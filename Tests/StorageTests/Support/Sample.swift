@@ -204,6 +204,8 @@ enum Sample {
             id: id(2), name: "bank", displayName: "Bank", policy: "{}", callback: nil, keyThumbprint: key(2),
             createdAt: now)
         _ = try await store.run(Websites.add(other, as: operation()))
+        _ = try await store.run(Accounts.user("user-1", of: "shop"))
+        _ = try await store.run(Accounts.device(id(15)))
         _ = try await store.run(Websites.list())
         _ = try await store.run(Websites.named("bank"))
         let traits = Websites.Traits(displayName: "Bank", policy: "{}", callback: nil)

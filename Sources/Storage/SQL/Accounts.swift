@@ -1,0 +1,100 @@
+import Domain
+import Relay
+import World
+
+/// What an operator sees of users and their phones.
+public enum Accounts {
+    public struct User: Sendable, Equatable {
+        public let id: UserID
+        public let username: String
+        public let website: String
+        public let email: String?
+        public let phone: String?
+        public let displayName: String?
+        public let language: String?
+        public let state: UserState
+        /// Since when a factor of the user's own is bound.
+        public let provedAt: Timestamp?
+        public let createdAt: Timestamp
+        /// The newest one.
+        public let challenge: Challenge?
+        public let devices: [Device]
+    }
+
+    public struct Challenge: Sendable, Equatable {
+        public let id: ChallengeID
+        public let life: ChallengeLife
+        public let askedAt: Timestamp
+    }
+
+    public struct Device: Sendable, Equatable {
+        public let view: DeviceView
+        public let user: UserID
+        public let username: String
+        public let website: String
+        /// Wrong numbers since the last right one.
+        public let failures: Int64
+        public let failedAt: Timestamp?
+    }
+
+    public static func user(_ username: String, of website: String) -> Query<User?> {
+        let name: [SQLValue] = [.text(website), .text(username)]
+        let reads = [
+            Step(userByName, values: name), Step(newestChallenge, values: name), Step(devicesOfUser, values: name),
+        ]
+        return Query(script: Script("user show", reads: reads)) { rows throws(StoreFailure) in
+            guard let row = rows[0].first else { return nil }
+            var devices: [Device] = []
+            for row in rows[2] { devices.append(try row.accountDevice()) }
+            return User(
+                id: try row.id(0), username: try row.text(1), website: try row.text(2),
+                email: try row.optionalText(3), phone: try row.optionalText(4), displayName: try row.optionalText(5),
+                language: try row.optionalText(6), state: try row.word(7), provedAt: try row.optionalMoment(8),
+                createdAt: try row.moment(9), challenge: try rows[1].first?.accountChallenge(), devices: devices)
+        }
+    }
+
+    /// Any phone: an id is of one website alone.
+    public static func device(_ id: DeviceID) -> Query<Device?> {
+        Query(script: Script("device show", reads: [Step(deviceByID, .id(id))])) { rows throws(StoreFailure) in
+            try rows[0].first?.accountDevice()
+        }
+    }
+}
+
+extension Row {
+    fileprivate func accountChallenge() throws(StoreFailure) -> Accounts.Challenge {
+        Accounts.Challenge(
+            id: try id(0),
+            life: ChallengeLife(
+                state: try word(1), decision: try optionalWord(2), reason: try optionalWord(3),
+                expiresAt: try moment(4)),
+            askedAt: try moment(5))
+    }
+
+    fileprivate func accountDevice() throws(StoreFailure) -> Accounts.Device {
+        Accounts.Device(
+            view: try device(0), user: try id(8), username: try text(9), website: try text(10),
+            failures: try integer(11), failedAt: try optionalMoment(12))
+    }
+}
+
+private let ofUser = " FROM user u JOIN website w ON w.id = u.website_id"
+private let named = " WHERE w.name = ? AND u.username = ?"
+
+private let userByName = Statement(
+    """
+    SELECT u.id, u.username, w.name, u.email, u.phone, u.display_name, u.language, u.state, u.proved_at, u.created_at
+    """ + ofUser + named)
+
+private let newestChallenge = Statement(
+    "SELECT c.id, c.state, c.decision, c.reason, c.expires_at, c.asked_at" + ofUser
+        + " JOIN challenge c ON c.id = u.challenge_id" + named)
+
+private let devices =
+    """
+    SELECT d.id, d.name, d.platform, d.state, d.public_key, d.binding, d.created_at, d.last_seen_at, u.id, u.username,
+    w.name, d.failures, d.failed_at
+    """ + ofUser + " JOIN device d ON d.user_id = u.id"
+private let devicesOfUser = Statement(devices + named + " ORDER BY d.created_at, d.id")
+private let deviceByID = Statement(devices + " WHERE d.id = ?")

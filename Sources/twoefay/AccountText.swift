@@ -1,0 +1,71 @@
+import Crypto
+import Domain
+import JSON
+import Relay
+import Storage
+import World
+
+/// How users and phones are shown to operators.
+
+extension Accounts.Device {
+    static let headings = ["DEVICE", "NAME", "PLATFORM", "STATE", "SINCE", "LAST SEEN", "WRONG NUMBERS"]
+
+    var row: [String] {
+        [
+            view.id.text, view.name ?? "", view.platform.rawValue, view.state.rawValue, view.createdAt.rfc3339,
+            view.lastSeenAt?.rfc3339 ?? "never", String(failures),
+        ]
+    }
+
+    /// As in `a phone of ada at shop`.
+    var owner: String { "\(username) at \(website)" }
+
+    /// What the person's own phone shows of its key, and the website has pinned. None where the website keeps the phone.
+    var thumbprint: String? { view.publicKey.flatMap { try? P256PublicKey(x963: $0) }?.thumbprint }
+
+    var json: JSONValue {
+        .object([
+            "device": .string(view.id.text), "user": .string(username), "website": .string(website),
+            "name": .text(view.name), "platform": .string(view.platform.rawValue),
+            "state": .string(view.state.rawValue), "thumbprint": .text(thumbprint), "failures": .integer(failures),
+            "failed_at": .text(failedAt?.rfc3339), "created_at": .string(view.createdAt.rfc3339),
+            "last_seen_at": .text(view.lastSeenAt?.rfc3339),
+        ])
+    }
+}
+
+extension Accounts.User {
+    /// As in `ada of shop`.
+    var called: String { "\(username) of \(website)" }
+
+    func json(at now: Timestamp) -> JSONValue {
+        .object([
+            "user": .string(username), "website": .string(website), "id": .string(id.text),
+            "state": .string(state.rawValue), "email": .text(email), "phone": .text(phone),
+            "display_name": .text(displayName), "language": .text(language),
+            "proved_at": .text(provedAt?.rfc3339), "created_at": .string(createdAt.rfc3339),
+            "challenge": challenge?.json(at: now) ?? .null, "devices": .array(devices.map(\.json)),
+        ])
+    }
+}
+
+extension Accounts.Challenge {
+    /// As in `failure, denied`.
+    func outcome(at now: Timestamp) -> String {
+        let seen = life.seen(at: now)
+        return [seen.result.rawValue, seen.reason?.rawValue].compactMap(\.self).joined(separator: ", ")
+    }
+
+    func json(at now: Timestamp) -> JSONValue {
+        let seen = life.seen(at: now)
+        return .object([
+            "challenge": .string(id.text), "login": .string(seen.result.rawValue),
+            "reason": .text(seen.reason?.rawValue), "asked_at": .string(askedAt.rfc3339),
+            "expires_at": .string(life.expiresAt.rfc3339),
+        ])
+    }
+}
+
+extension JSONValue {
+    static func text(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
+}

@@ -1,0 +1,60 @@
+import Daemon
+import Domain
+import JSON
+import Storage
+import World
+
+extension Tool {
+    static let lockUser = Verb(
+        command: Command(
+            "user lock", "Lets nobody in as this user until it is unlocked; a login that waits fails.",
+            operands: [.init("USER", "The name that the website gave.")], options: [OperatorsDesk.usersWebsite])
+    ) { invocation throws(Failure) in
+        let desk = try OperatorsDesk(try Settings.load(invocation))
+        defer { desk.close() }
+        let user = try desk.user(invocation)
+        guard try desk.run({ Locks.lock(user.id, at: desk.now, as: $0) }) else {
+            let state = try desk.user(invocation).state
+            throw Failure(
+                .conflict, "\(user.called) is \(state.rawValue) already",
+                next: "Nothing was changed. 'twoefay user unlock' lifts a lock as well as a freeze.")
+        }
+        return Report(
+            """
+            \(user.called) is locked. Every login of theirs fails with the reason locked, and no phone is asked.
+            To lift it: twoefay user unlock \(user.username) --website \(user.website)
+            """, json: user.changed(to: .locked))
+    }
+
+    static let unlockUser = Verb(
+        command: Command(
+            "user unlock", "Lifts a lock, or the freeze of a user who reported a fraud.",
+            operands: [.init("USER", "The name that the website gave.")], options: [OperatorsDesk.usersWebsite],
+            notes: """
+                A user is frozen who said that a login was not theirs: somebody else knows the password. Have it changed first,
+                and look at the phones with 'twoefay user show'.
+                """)
+    ) { invocation throws(Failure) in
+        let desk = try OperatorsDesk(try Settings.load(invocation))
+        defer { desk.close() }
+        let user = try desk.user(invocation)
+        guard try desk.run({ Locks.unlock(user.id, from: [.locked, .frozen], by: .operator, at: desk.now, as: $0) }) else {
+            throw Failure(
+                .conflict, "\(user.called) is neither locked nor frozen",
+                next: "Nothing was changed. 'twoefay user show' tells how their newest login ended.")
+        }
+        return Report(
+            """
+            \(user.called) was \(user.state.rawValue), and can log in again. Their wrong answers are forgotten.
+            """, json: user.changed(to: .active))
+    }
+}
+
+extension Accounts.User {
+    fileprivate func changed(to state: UserState) -> JSONValue {
+        .object([
+            "user": .string(username), "website": .string(website), "before": .string(self.state.rawValue),
+            "state": .string(state.rawValue),
+        ])
+    }
+}

@@ -1,0 +1,51 @@
+import Daemon
+import Domain
+import JSON
+import Storage
+import World
+
+extension Tool {
+    static let showUser = Verb(
+        command: Command(
+            "user show", "Shows a user: state, newest login, phones.",
+            operands: [.init("USER", "The name that the website gave.")], options: [OperatorsDesk.usersWebsite])
+    ) { invocation throws(Failure) in
+        let desk = try OperatorsDesk(try Settings.load(invocation))
+        defer { desk.close() }
+        let user = try desk.user(invocation)
+        return Report(user.text(at: desk.now), json: user.json(at: desk.now))
+    }
+}
+
+extension Accounts.User {
+    fileprivate func text(at now: Timestamp) -> String {
+        var lines = ["\(called) is \(state.rawValue), known since \(createdAt.rfc3339)."]
+        for (name, value) in [
+            ("Display name", displayName), ("Language", language), ("E-mail", email), ("Phone number", phone),
+            ("A factor of their own since", provedAt?.rfc3339), ("In log and audit", id.text),
+        ] {
+            if let value { lines.append("\(name): \(value)") }
+        }
+        if let challenge {
+            lines.append(
+                "Newest login: \(challenge.id.text), asked \(challenge.askedAt.rfc3339): \(challenge.outcome(at: now))")
+        }
+        lines.append("")
+        lines.append(
+            devices.isEmpty
+                ? "No phone is bound. The website binds one, or: twoefay user activate \(username) --website \(website)"
+                : Table(Accounts.Device.headings, devices.map(\.row)).text)
+        switch state {
+        case .active: break
+        case .locked:
+            lines.append("\nToo many answers were wrong, or an operator locked the user. To lift it: \(unlocking)")
+        case .frozen:
+            lines.append(
+                "\nThe user said that a login was not theirs: somebody has their password. Once that is changed: \(unlocking)"
+            )
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private var unlocking: String { "twoefay user unlock \(username) --website \(website)" }
+}

@@ -1,0 +1,157 @@
+import Bytes
+import Crypto
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// `twoefay user` and `twoefay device`, on the store of a relay that runs.
+@Suite("twoefay user and device", .timeLimit(.minutes(15))) struct AccountCommands {
+    static let stores: [StoreKind] = [.file, .mariadb]
+
+    @Test(arguments: stores) func aSuspendedPhoneIsNobody(_ kind: StoreKind) async throws {
+        let scene = try await Scene(kind)
+        let phone = try await scene.bind(try await scene.registered("ada"))
+        #expect(try await phone.isKnown())
+
+        let list = try await scene.json("device", "list", "ada", "--website", "shop")
+        let listed = try #require(list["devices"]?.array?.first?.object)
+        #expect(listed["device"]?.string == phone.device && listed["state"] == "active")
+        #expect(listed["thumbprint"]?.string == phone.key.publicKey.thumbprint)
+        #expect(try await scene.json("device", "show", phone.device) == listed)
+
+        let suspended = try await scene.json("device", "suspend", phone.device)
+        #expect(suspended["before"] == "active" && suspended["state"] == "suspended")
+        #expect(suspended["user"] == "ada" && suspended["website"] == "shop")
+        #expect(try await !phone.isKnown())
+        try await scene.refused(["device", "suspend", phone.device], 4, "is suspended already")
+        #expect(try await scene.json("device", "resume", phone.device)["state"] == "active")
+        #expect(try await phone.isKnown())
+        try await scene.refused(["device", "resume", phone.device], 4, "is active already")
+
+        #expect(try await scene.json("device", "revoke", phone.device)["state"] == "revoked")
+        #expect(try await !phone.isKnown())
+        try await scene.refused(["device", "revoke", phone.device], 4, "is revoked already")
+        try await scene.refused(["device", "resume", phone.device], 4, "twoefay user activate ada --website shop")
+        #expect(try await !phone.isKnown())
+        for event in ["device.suspended", "device.resumed", "device.unbound"] {
+            #expect(try scene.trail(event, outcome: "operator", device: phone.device) == 1, "\(event)")
+        }
+    }
+
+    @Test(arguments: stores) func nobodyGetsInAsALockedUser(_ kind: StoreKind) async throws {
+        let scene = try await Scene(kind)
+        _ = try await scene.bind(try await scene.registered("ada"))
+        let waiting = try await scene.login("ada")
+        #expect(try await scene.told(waiting)["login"] == "wait")
+
+        let locked = try await scene.json("user", "lock", "ada", "--website", "shop")
+        #expect(locked["before"] == "active" && locked["state"] == "locked")
+        for challenge in [waiting, try await scene.login("ada")] {
+            let told = try await scene.told(challenge)
+            #expect(told["login"] == "failure" && told["reason"] == "locked", "\(told)")
+        }
+        try await scene.refused(["user", "lock", "ada", "--website", "shop"], 4, "is locked already")
+        let shown = try await scene.json("user", "show", "ada", "--website", "shop")
+        #expect(shown["state"] == "locked")
+        #expect(shown["challenge"]?.object?["reason"] == "locked")
+        let told = try await scene.tool(["user", "show", "ada", "--website", "shop"])
+        #expect(told.output.contains("twoefay user unlock ada --website shop"), "\(told.output)")
+
+        let unlocked = try await scene.json("user", "unlock", "ada", "--website", "shop")
+        #expect(unlocked["before"] == "locked" && unlocked["state"] == "active")
+        #expect(try await scene.told(try await scene.login("ada"))["login"] == "wait")
+        try await scene.refused(["user", "unlock", "ada", "--website", "shop"], 4, "is neither locked nor frozen")
+        #expect(try scene.trail("user.locked", outcome: "operator") == 1)
+        #expect(try scene.trail("user.unlocked", outcome: "operator") == 1)
+    }
+
+    @Test(arguments: stores) func anOperatorLiftsAFreeze(_ kind: StoreKind) async throws {
+        let scene = try await Scene(kind)
+        _ = try await scene.registered("ada")
+        try scene.relay.execute("UPDATE user SET state = 'frozen'")
+        let told = try await scene.tool(["user", "show", "ada", "--website", "shop"])
+        #expect(told.output.contains("said that a login was not theirs"), "\(told.output)")
+        #expect(try await scene.json("user", "unlock", "ada", "--website", "shop")["before"] == "frozen")
+        #expect(try await scene.json("user", "show", "ada", "--website", "shop")["state"] == "active")
+        #expect(try scene.trail("user.unlocked", outcome: "operator") == 1)
+    }
+
+    /// No phone is left that could approve, or it is not asked: the operator's word is enough, for one phone.
+    @Test(arguments: stores) func anOperatorsCodeBindsAFurtherPhone(_ kind: StoreKind) async throws {
+        let scene = try await Scene(kind)
+        let enrolment = try await scene.registered("ada")
+        let first = try await scene.bind(enrolment)
+        let made = try await scene.json("user", "activate", "ada", "--website", "shop")
+        #expect(made["user"] == "ada" && made["qr"]?.string?.hasPrefix("<svg") == true)
+        let code = try #require(made["code"]?.string)
+        let uri = try #require(made["uri"]?.string)
+        #expect(uri.hasPrefix("twoefay://enrol?relay=https%3A%2F%2Flocalhost%3A") && uri.contains("code=\(code)"))
+        let authority = try Certificate.all(pem: try TextFile.bytes(scene.relay.file("ca.pem")))[0]
+        #expect(uri.contains("pin=\(Base64URL.encode(authority.spkiThumbprint))"))
+        #expect(uri.contains("token=\(enrolment.token)"))
+
+        let second = try await scene.bind((enrolment.token, code))
+        #expect(try await second.isKnown())
+        #expect(try await first.isKnown())
+        #expect(try await scene.json("device", "list", "ada", "--website", "shop")["devices"]?.array?.count == 2)
+        #expect(try scene.trail("user.activation", outcome: "operator") == 1)
+        let again = try await scene.verify((enrolment.token, code), TestPhone(pushToken: "third"))
+        #expect(again.status == 401, "\(again)")
+    }
+
+    @Test func aPersonCanScanWhatIsPrinted() async throws {
+        let scene = try await Scene(.file)
+        _ = try await scene.registered("ada")
+        let printed = try await scene.tool(["user", "activate", "ada", "--website", "shop"])
+        #expect(printed.output.contains("█"))
+        // The output is no terminal here: nothing but characters.
+        #expect(!printed.output.contains("\u{1b}"))
+        #expect(printed.output.contains("\ntwoefay://enrol?"))
+    }
+
+    @Test func usersAndPhonesAreShownToPeople() async throws {
+        let scene = try await Scene(.file)
+        let phone = try await scene.bind(try await scene.registered("ada"))
+        let user = try await scene.tool(["user", "show", "ada", "--website", "shop"])
+        #expect(user.output.hasPrefix("ada of shop is active, known since "))
+        #expect(user.output.contains("\nE-mail: ada@example.com\n"))
+        let rows = user.output.split(separator: "\n").map { $0.split(separator: " ") }
+        #expect(rows.contains { $0.first == phone.device[...] && $0.contains("ios") && $0.contains("active") })
+        let device = try await scene.tool(["device", "show", phone.device])
+        #expect(device.output.contains("A phone of ada at shop; its key has the thumbprint "))
+        _ = try await scene.registered("bob")
+        let none = try await scene.tool(["device", "list", "bob", "--website", "shop"])
+        #expect(none.output.contains("twoefay user activate bob --website shop"))
+    }
+
+    @Test(
+        arguments: [
+            (["user", "show", "ada"], 2, "--website is missing"),
+            (["user", "show", "ada", "--website", "bank"], 3, "there is no website bank"),
+            (["user", "show", "Ada", "--website", "shop"], 3, "shop has no user Ada"),
+            (["user", "lock", "bob", "--website", "shop"], 3, "shop has no user bob"),
+            (["user", "unlock", "ada", "--website", "shop"], 4, "is neither locked nor frozen"),
+            (["user", "activate", "bob", "--website", "shop"], 3, "shop has no user bob"),
+            (["device", "list", "bob", "--website", "shop"], 3, "shop has no user bob"),
+            (["device", "show", "ada"], 2, "DEVICE must be the 32 digits"),
+            (["device", "revoke", String(repeating: "0", count: 32)], 3, "there is no phone 000"),
+            (["device", "revoke"], 2, "DEVICE is missing"), (["device"], 2, "device what?"),
+        ] as [([String], Int32, String)])
+    func whatCannotBeDoneIsRefused(arguments: [String], status: Int32, message: String) async throws {
+        let installed = try await Installed()
+        let add = ["website", "add", "shop", "--out", installed.directory.path]
+        _ = try await Child.run(try BuiltProgram.twoefay.path, ["--config", installed.settings] + add)
+        try Scene.execute(
+            """
+            INSERT INTO user (id, token, website_id, username, state, created_at, operation)
+            SELECT x'00112233445566778899aabbccddeeff', x'00112233445566778899aabbccddeeff', w.id, 'ada', 'active',
+            w.created_at, w.operation FROM website w
+            """, in: installed)
+        let refused = try await Child.run(
+            try BuiltProgram.twoefay.path, ["--config", installed.settings] + arguments)
+        #expect(refused.status == status)
+        #expect(refused.errors.contains(message), "\(refused.errors)")
+        #expect(refused.errors.split(separator: "\n").count >= 2, "says nothing of what to do: \(refused.errors)")
+    }
+}
