@@ -81,6 +81,9 @@ let package = Package(
             "Couriers",
             ["Bytes", "Crypto", "Domain", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Relay", "TLS", "World"]),
 
+        // The device side.
+        module("Phone", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World"]),
+
         // Settings and assembly, and the programs.
         module(
             "Daemon",
@@ -94,15 +97,15 @@ let package = Package(
         module(
             "Demo",
             [
-                "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON",
-                "Log", "Storage", "TLS", "World",
+                "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "JSON", "Log",
+                "Phone", "Storage", "TLS", "World",
             ]),
         program("twoefayd", ["CLinux", "Daemon"]),
         program(
             "twoefay",
             [
-                "Bytes", "CLinux", "Crypto", "Daemon", "Demo", "Domain", "EventLoop", "JSON", "Log", "QR",
-                "Relay", "Storage", "World",
+                "Bytes", "CLinux", "Crypto", "Daemon", "Demo", "Domain", "EventLoop", "HTTP", "JSON", "Log", "Phone",
+                "QR", "Relay", "Storage", "TLS", "World",
             ]),
 
         // Tests: one folder per module.
@@ -127,12 +130,12 @@ let package = Package(
                 "Relay", "TLS", "TestSupport", "World",
             ]),
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
-        tests("Daemon", ["Bytes", "Daemon", "Domain", "Log", "Storage", "TestSupport"]),
+        tests("Daemon", ["Bytes", "Daemon", "Domain", "HTTP", "Log", "Storage", "TestSupport"]),
         tests(
             "Demo",
             [
-                "Bytes", "Crypto", "Daemon", "Demo", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "TestSupport",
-                "World", "twoefay", "twoefayd",
+                "Bytes", "Crypto", "Demo", "EventLoop", "HTTP", "JSON", "Phone", "TLS", "TestSupport", "World", "twoefay",
+                "twoefayd",
             ]),
         tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "World"]),
         tests(
@@ -156,6 +159,12 @@ let package = Package(
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),
         tests("Metrics", ["Metrics", "TestSupport"]),
+        tests(
+            "Phone",
+            [
+                "Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "JSON", "Phone", "TLS", "TestSupport", "World",
+                "twoefay", "twoefayd",
+            ]),
         tests(
             "Program",
             ["Bytes", "Crypto", "Daemon", "JSON", "Log", "Storage", "TestSupport", "World", "twoefay", "twoefayd"]),

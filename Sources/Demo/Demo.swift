@@ -1,7 +1,8 @@
 import Daemon
 import EventLoop
+import HTTP
 import JSON
-import Synchronization
+import Phone
 import World
 
 /// The whole product on one machine, for somebody who sees it for the first time: a throw-away installation, the real
@@ -28,24 +29,16 @@ public enum Demo {
     public static func run(
         _ wish: Wish, randomness: any Randomness = SystemRandomness()
     ) throws(Failure) -> Report {
-        let loop: EventLoop
-        let signals: Signals
-        do {
-            signals = try Signals()
-            loop = try EventLoop(name: "demo", time: SystemTime())
-        } catch {
-            throw Failure(.failed, "\(error)", next: "The machine is out of something: threads or descriptors.")
-        }
-        let result = Mutex(Result<Report, Failure>.failure(interrupted))
-        loop.post {
-            loop.spawn {
-                let report = await perform(wish, on: loop, signals, randomness)
-                result.withLock { $0 = report }
-                loop.stop()
+        let played: Result<Report, Failure>
+        do throws(SystemFailure) {
+            let signals = try Signals()
+            played = try EventLoop.run("demo", time: SystemTime()) { loop in
+                await perform(wish, on: loop, signals, randomness)
             }
+        } catch {
+            throw Failure(.failed, error.description, next: "The machine is out of something: threads or descriptors.")
         }
-        loop.run()
-        return try result.withLock { $0 }.get()
+        return try played.get()
     }
 
     private static func perform(
@@ -145,6 +138,7 @@ extension Play.Ended {
         .object([
             "login": .string(name), "user": .string(person), "challenge": .string(challenge),
             "result": .string(outcome.login), "reason": outcome.reason.map { .string($0) } ?? .null,
+            "proof": outcome.proof.map { .string($0) } ?? .null,
             "as_it_should": .bool(isRight), "seconds": .number(Double(took.wholeMilliseconds) / 1000),
         ])
     }

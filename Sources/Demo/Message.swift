@@ -1,5 +1,6 @@
 import HTTP
 import JSON
+import Phone
 
 /// Told of every message that its owner sends or gets.
 public typealias Witness = @Sendable (Message) -> Void
@@ -33,7 +34,7 @@ public struct Message: Sendable {
             body: call.body)
     }
 
-    init(_ from: Party, _ to: Party, _ answer: Answer) {
+    init(_ from: Party, _ to: Party, _ answer: RelayAnswer) {
         self.init(from, to, String(answer.status), body: answer.body)
     }
 }

@@ -2,6 +2,7 @@ import Daemon
 import EventLoop
 import FakeAPNs
 import JSON
+import Phone
 import World
 
 /// Three logins, as two people live through them. The one that is to expire begins first: the least that a question may
@@ -28,7 +29,7 @@ struct Play {
     private struct Person {
         let name: String
         let token: String
-        let phone: Phone
+        let phone: Handset
     }
 
     /// Time to look at a phone, so that it is seen that the website waits.
@@ -51,16 +52,20 @@ struct Play {
                 + "\(Self.shortestLife) s, the least there is; two other logins are played meanwhile.")
 
         story.chapter("3. Alice logs in: this one will be approved")
-        let approved = try await play("approved", alice, from: "192.0.2.7") { number in
+        let approved = try await play("approved", alice, from: "192.0.2.7") { context, number in
             story.say(
-                "The Shop shows the number \(number ?? "none"). The phone shows who asks, for what and from where. "
+                "The Shop shows the number \(number ?? "none"). The phone shows what it has just asked for: "
+                    + "\(context.displayName), \(context.username), from \(context.ip ?? "nowhere"). "
                     + "\"That is me\": she types the number and says yes.")
+            story.say(
+                "The phone signs that, with a digest of every byte that it showed. The Shop gets the same signature with "
+                    + "its answer, and can check it without trusting the relay.")
             return .approve(number: number)
         }
 
         story.chapter("4. Somebody else has Alice's password: this one will be denied")
-        let denied = try await play("denied", alice, from: "203.0.113.99") { _ in
-            story.say("Her phone shows an address that is not hers. \"That is not me\": she says no.")
+        let denied = try await play("denied", alice, from: "203.0.113.99") { context, _ in
+            story.say("Her phone shows \(context.ip ?? "nowhere"), which is not hers. \"That is not me\": she says no.")
             return .deny
         }
 
@@ -91,26 +96,29 @@ struct Play {
                 "The phone makes a key that never leaves it, connects to the relay, and goes on only if the relay's "
                     + "authority has the key that 'pin' names. It proves that it has its own by signing what it sends.")
         }
-        let phone = try stage.makePhone()
+        let phone = stage.makePhone()
         try await phone.enrol(activation, name: phoneName)
         return Person(name: name, token: registered.token, phone: phone)
     }
 
     private func play(
-        _ name: String, _ person: Person, from ip: String, decide: (String?) -> Phone.Decision
+        _ name: String, _ person: Person, from ip: String,
+        decide: (ShownContext, String?) -> Statement.Decision
     ) async throws(CallFailure) -> Ended {
         let asked = try await ask(person, from: ip)
         let (website, story) = (website, story)
         async let told = Self.end(of: asked, at: website, story)
         let challenge = try await ring(person)
+        let question = try await person.phone.look(at: challenge)
         await stage.loop.sleep(for: Self.glance)
-        let decision = decide(asked.number)
-        _ = try await person.phone.answer(decision, to: challenge)
+        let decision = decide(question.context, asked.number)
+        _ = try await person.phone.answer(decision, to: question)
         let (outcome, took) = await told
         let expected: Website.Outcome =
             switch decision {
-            case .approve: .init(login: "success", reason: nil)
-            case .deny: .init(login: "failure", reason: "denied")
+            case .approve: .init(login: "success", proof: "signed")
+            case .deny: .init(login: "failure", reason: "denied", proof: "signed")
+            case .fraud: .init(login: "failure", reason: "fraud", proof: "signed")
             }
         return Ended(
             name: name, person: person.name, challenge: asked.challenge, expected: expected,

@@ -3,6 +3,7 @@ import Crypto
 import Daemon
 import EventLoop
 import FakeAPNs
+import HTTP
 import Log
 import Storage
 import World
@@ -22,7 +23,7 @@ final class Stage {
     private let keeps: Bool
     private let randomness: any Randomness
     private var caretaker: Caretaker?
-    private var phones: [Phone] = []
+    private var phones: [Handset] = []
     private var isStruck = false
     private var isBusy = false
     private var idle: CheckedContinuation<Void, Never>?
@@ -68,15 +69,11 @@ final class Stage {
         return try makeWebsite(credentials, settings)
     }
 
-    func makePhone() throws(CallFailure) -> Phone {
+    func makePhone() -> Handset {
         let story = story
-        do {
-            let phone = try Phone(loop: loop, time: loop.time, randomness: randomness) { story.message($0) }
-            phones.append(phone)
-            return phone
-        } catch {
-            throw .unable("a phone cannot be made: \(error)")
-        }
+        let phone = Handset(loop: loop, randomness: randomness) { story.message($0) }
+        phones.append(phone)
+        return phone
     }
 
     /// Ends what runs and, unless it is to be kept, removes what was written.
@@ -139,9 +136,8 @@ final class Stage {
     }
 
     private func addWebsite(_ settings: Settings) async throws(Failure) -> NewWebsite.Credentials {
-        // The answers of this demo's phones are proved by their certificates.
         let website = try NewWebsite(
-            name: "shop", displayName: "The Shop", policies: [("answers", "certificate"), ("number", "2")])
+            name: "shop", displayName: "The Shop", policies: [("number", "2")])
         let credentials = try await aside { () throws(Failure) in
             let store = try settings.openStore()
             defer { store.close() }

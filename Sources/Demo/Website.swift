@@ -1,8 +1,8 @@
 import Bytes
-import Daemon
 import EventLoop
 import HTTP
 import JSON
+import Phone
 import TLS
 import World
 
@@ -34,6 +34,14 @@ public final class Website: Sendable {
         /// `success` or `failure`.
         public let login: String
         public let reason: String?
+        /// `signed` where the phone did; nil where nobody answered.
+        public let proof: String?
+
+        public init(login: String, reason: String? = nil, proof: String? = nil) {
+            self.login = login
+            self.reason = reason
+            self.proof = proof
+        }
     }
 
     private let line: RelayLine
@@ -55,7 +63,7 @@ public final class Website: Sendable {
     public func register(username: String, email: String) async throws(CallFailure) -> Registered {
         let answer = try await post("/register", ["username": .string(username), "email": .string(email)])
         guard let uri = try answer.accepted()["activation"]?.object?["uri"]?.string else {
-            throw .refused(status: answer.status, "without an activation")
+            throw answer.odd("without an activation")
         }
         return Registered(token: try answer.text("token"), activation: uri)
     }
@@ -69,7 +77,7 @@ public final class Website: Sendable {
         if let seconds = question.expiresIn { body.set("expires_in", .integer(seconds)) }
         let answer = try await post("/login", body)
         guard let expiresAt = Timestamp(rfc3339: try answer.text("expires_at")) else {
-            throw .refused(status: answer.status, "without a time")
+            throw answer.odd("without a time")
         }
         return Asked(
             challenge: try answer.text("challenge"), number: try answer.accepted()["number"]?.string,
@@ -82,11 +90,13 @@ public final class Website: Sendable {
             while true {
                 let answer = try await repeated(
                     RelayLine.Call(
-                        path: "/auth", fields: [.init("prefer", "wait=60")], body: ["challenge": .string(challenge)],
+                        "/auth", fields: [.init("prefer", "wait=60")], body: ["challenge": .string(challenge)],
                         patience: .seconds(70)))
                 let login = try answer.text("login")
                 if login != "wait" {
-                    return .success(Outcome(login: login, reason: try answer.accepted()["reason"]?.string))
+                    let told = try answer.accepted()
+                    return .success(
+                        Outcome(login: login, reason: told["reason"]?.string, proof: told["proof"]?.string))
                 }
             }
         } catch {
@@ -97,13 +107,13 @@ public final class Website: Sendable {
     public func close() { line.close() }
 
     /// The same key with every repetition: whatever became of the first one, it is done once.
-    private func post(_ path: String, _ body: JSONObject) async throws(CallFailure) -> Answer {
+    private func post(_ path: String, _ body: JSONObject) async throws(CallFailure) -> RelayAnswer {
         let key = HTTP.Fields.Field("idempotency-key", Hex.encode(randomness.bytes(16)))
-        return try await repeated(RelayLine.Call(path: path, fields: [key], body: body))
+        return try await repeated(RelayLine.Call(path, fields: [key], body: body))
     }
 
     /// Tries again where the relay was not reached, gave no answer, or asked for patience.
-    private func repeated(_ call: RelayLine.Call) async throws(CallFailure) -> Answer {
+    private func repeated(_ call: RelayLine.Call) async throws(CallFailure) -> RelayAnswer {
         witness(Message(.website, .relay, call))
         var attempts = 0
         while true {

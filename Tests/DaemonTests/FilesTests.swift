@@ -23,6 +23,20 @@ import Testing
         #expect(try Files.read("\(directory.path)/a") == [1])
     }
 
+    @Test func areReplacedWhole() throws {
+        let directory = try TemporaryDirectory()
+        try Files.replace(directory("a"), [1], mode: 0o600)
+        try Files.replace(directory("a"), [2, 3], mode: 0o600)
+        #expect(try Files.read(directory("a")) == [2, 3])
+        #expect(TemporaryDirectory.mode(of: directory("a")) == 0o600)
+        #expect(try Files.names(in: directory.path) == ["a"])
+        #expect(throws: Files.Problem.self) { try Files.replace(directory("b/c"), [1], mode: 0o600) }
+        try Files.makeDirectories(directory("b/c/d"), mode: 0o700)
+        try Files.makeDirectories(directory("b/c/d"), mode: 0o700)
+        #expect(TemporaryDirectory.mode(of: directory("b/c/d")) == 0o700)
+        #expect(throws: Files.Problem.self) { try Files.makeDirectories(directory("a/b"), mode: 0o700) }
+    }
+
     @Test func areRefusedWhenOthersCouldReadASecret() throws {
         let directory = try TemporaryDirectory()
         try Files.create("\(directory.path)/open", [1], mode: 0o640)

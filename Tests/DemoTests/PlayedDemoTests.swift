@@ -41,6 +41,9 @@ import Testing
         #expect(logins.allSatisfy { $0["as_it_should"] == true })
         #expect(Set(logins.compactMap { $0["challenge"]?.string }).count == 3)
 
+        // Two were answered, and both answers are the phone's own.
+        #expect(logins.map { $0["proof"]?.string } == ["signed", "signed", nil])
+
         // The messages of the approved login, in the order of the story.
         let challenge = try #require(logins.first?["challenge"]?.string)
         let ways = try #require(json["steps"]?.array).compactMap(\.object)

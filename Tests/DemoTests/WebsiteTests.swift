@@ -1,9 +1,10 @@
 import Bytes
 import Crypto
-import Daemon
 import EventLoop
 import HTTP
 import JSON
+import Phone
+import TestSupport
 import Testing
 import World
 
@@ -24,13 +25,11 @@ import World
             (201, ["login": "verified", "challenge": "c1", "number": "47", "expires_at": "2026-11-21T10:09:47.940Z"]),
             (201, ["login": "verified", "challenge": "c2", "expires_at": "2026-11-21T10:09:47.940Z"]))
         let asked = try await relay.run { loop, address in
-            await Result { () async throws -> [Website.Asked] in
-                let website = try website(relay, loop, address)
-                defer { website.close() }
-                let question = Website.LoginQuestion(token: "ab12", ip: "192.0.2.7", userAgent: "test")
-                return [try await website.login(question), try await website.login(question)]
-            }
-        }.get()
+            let website = try website(relay, loop, address)
+            defer { website.close() }
+            let question = Website.LoginQuestion(token: "ab12", ip: "192.0.2.7", userAgent: "test")
+            return [try await website.login(question), try await website.login(question)]
+        }
         #expect(asked.map(\.challenge) == ["c1", "c2"])
         #expect(asked.map(\.number) == ["47", nil])
         let keys = relay.asked.map { $0.fields["idempotency-key"] }
@@ -44,26 +43,23 @@ import World
         let relay = try FakeRelay(
             (200, ["login": "wait"]), (200, ["login": "wait"]), (200, ["login": "failure", "reason": "expired"]))
         let outcome = try await relay.run { loop, address in
-            await Result { () async throws -> Website.Outcome in
-                let website = try website(relay, loop, address)
-                defer { website.close() }
-                return try await website.outcome(of: "c1").get()
-            }
-        }.get()
+            let website = try website(relay, loop, address)
+            defer { website.close() }
+            return try await website.outcome(of: "c1").get()
+        }
         #expect(outcome == Website.Outcome(login: "failure", reason: "expired"))
         #expect(relay.asked.map { $0.fields["prefer"] } == ["wait=60", "wait=60", "wait=60"])
     }
 
     @Test func saysWhatTheRelayRefused() async throws {
         let relay = try FakeRelay((409, ["code": "conflict", "detail": "username: is taken"]))
-        let registered = try await relay.run { loop, address in
-            await Result { () async throws -> String in
+        let failure = await #expect(throws: CallFailure.self) {
+            try await relay.run { loop, address in
                 let website = try website(relay, loop, address)
                 defer { website.close() }
                 return try await website.register(username: "alice", email: "alice@example.com").token
             }
         }
-        let failure = #expect(throws: CallFailure.self) { try registered.get() }
-        #expect(failure == .refused(status: 409, "conflict: username: is taken"))
+        #expect(failure == .refused(RelayRefusal(status: 409, code: "conflict", detail: "username: is taken")))
     }
 }

@@ -141,6 +141,14 @@ public final class Child: Sendable {
         return try found.get()
     }
 
+    /// Waits until `part` was written, at the end of a line or not: a prompt.
+    public func says(_ part: String) async throws {
+        let isThere = await value { state -> Bool? in
+            String(decoding: state.output, as: UTF8.self).contains(part) ? true : state.status.map { _ in false }
+        }
+        guard isThere else { throw Problem(description: "\(name) ended, and never said \(part): \(written)") }
+    }
+
     /// Waits until `look` finds something; it looks again after everything that happens. A test whose time limit is over
     /// waits for nothing more of a program that is killed.
     private func value<Value: Sendable>(_ look: @escaping (borrowing State) -> Value?) async -> Value {

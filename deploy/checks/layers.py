@@ -10,7 +10,7 @@ LAYERS = [
     ["Log", "Crypto", "EventLoop"],
     ["TLS", "Domain", "TwoefayClient"],
     ["HTTP1", "HTTP2", "Geo", "Relay"],
-    ["API", "Storage", "Couriers"],
+    ["API", "Storage", "Couriers", "Phone"],
     ["Daemon", "FakeAPNs"],
     ["Demo"],
     ["twoefayd", "twoefay"],

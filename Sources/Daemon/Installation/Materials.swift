@@ -1,6 +1,7 @@
 import Bytes
 import Crypto
 import Geo
+import HTTP
 import World
 
 /// What lies in the files that the settings name, read and found to fit together.

@@ -1,5 +1,6 @@
 import Bytes
 import Crypto
+import HTTP
 import Log
 import Relay
 import Storage
@@ -29,7 +30,7 @@ public struct NewInstallation: Sendable {
             throw Failure(.usage, "--listen needs a port: it becomes part of the origin", next: help)
         }
         for host in hosts {
-            guard let (_, port) = HostPort.split(host.contains(":") ? "[\(host)]" : host), port == nil else {
+            guard let (_, port) = WebAddress.split(host.contains(":") ? "[\(host)]" : host), port == nil else {
                 throw Failure(.usage, "--host \(host) is neither a host name nor an address", next: help)
             }
         }

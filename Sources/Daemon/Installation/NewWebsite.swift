@@ -1,6 +1,7 @@
 import Bytes
 import Crypto
 import Domain
+import HTTP
 import JSON
 import Relay
 import Storage

@@ -1,4 +1,5 @@
 import Domain
+import HTTP
 
 /// What an operator may say of a website, at the command that asks for it.
 struct WebsiteFields {
@@ -33,7 +34,7 @@ struct WebsiteFields {
             text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "#") })
         else { return false }
         let host = text.dropFirst(8).prefix { $0 != "/" && $0 != "?" }
-        guard let (_, port) = HostPort.split(String(host)) else { return false }
+        guard let (_, port) = WebAddress.split(String(host)) else { return false }
         return port != 0
     }
 }

@@ -1,7 +1,7 @@
 /// What one command understands, declared once: arguments are read by it, and the help is printed from it.
 public struct Command: Sendable {
     public struct Operand: Sendable {
-        let name: String
+        public let name: String
         let about: String
 
         public init(_ name: String, _ about: String) {
@@ -18,7 +18,7 @@ public struct Command: Sendable {
             case many(String)
         }
 
-        let name: String
+        public let name: String
         let takes: Takes
         let about: String
 

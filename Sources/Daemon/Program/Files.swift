@@ -14,7 +14,7 @@ public enum Files {
             exists = number == EEXIST
         }
 
-        init(_ path: String, _ reason: String) {
+        public init(_ path: String, _ reason: String) {
             self.path = path
             self.reason = reason
             exists = false
@@ -79,6 +79,34 @@ public enum Files {
         }
     }
 
+    /// Writes a file in place of the one that may be there: whoever reads sees the old one or the new one, whole.
+    public static func replace(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(Problem) {
+        // One process at a time has this name; what a crash left behind under it is in nobody's way.
+        let fresh = "\(path).\(getpid())"
+        unlink(fresh)
+        try create(fresh, bytes, mode: mode)
+        guard rename(fresh, path) == 0 else {
+            let problem = Problem(path)
+            unlink(fresh)
+            throw problem
+        }
+        try sync(directory: directory(of: path))
+    }
+
+    /// What lies in a directory, in order.
+    public static func names(in path: String) throws(Problem) -> [String] {
+        guard let directory = opendir(path) else { throw Problem(path) }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+                tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
     /// Makes the names in a directory last.
     public static func sync(directory: String) throws(Problem) {
         let file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -94,6 +122,13 @@ public enum Files {
         var state = stat()
         if number == EEXIST, stat(path, &state) == 0, state.st_mode & S_IFMT == S_IFDIR { return false }
         throw Problem(path, errno: number)
+    }
+
+    /// The same with all those above it that are missing.
+    public static func makeDirectories(_ path: String, mode: mode_t) throws(Problem) {
+        let above = directory(of: path)
+        if above != path, !exists(above) { try makeDirectories(above, mode: mode) }
+        _ = try makeDirectory(path, mode: mode)
     }
 
     public static func exists(_ path: String) -> Bool {

@@ -3,7 +3,6 @@ import HTTP
 import HTTP2
 import JSON
 import Log
-import Synchronization
 import TLS
 import World
 
@@ -23,27 +22,12 @@ public struct Probe: Sendable {
     public static func ready(_ settings: Settings, authority: [UInt8]) throws(Failure) -> Answer {
         do {
             let context = try TLSClientContext(roots: .systemAnd(authority))
-            let loop = try EventLoop(name: "probe", time: SystemTime())
             let origin = settings.origin
-            let result = Result()
-            loop.post {
-                loop.spawn {
-                    let answer = await ask(origin, context, on: loop)
-                    result.answer.withLock { $0 = answer }
-                    loop.stop()
-                }
-            }
-            loop.run()
-            return result.answer.withLock { $0 }
+            return try EventLoop.run("probe", time: SystemTime()) { loop in await ask(origin, context, on: loop) }
         } catch {
             throw Failure(
                 .failed, "the relay cannot be asked: \(error)", next: "Is \(settings.tls.authority.written) right?")
         }
-    }
-
-    /// Carries the answer from the loop to the thread that runs it.
-    private final class Result: Sendable {
-        let answer = Mutex(Answer.silent("it did not answer"))
     }
 
     private static func ask(_ origin: WebAddress, _ context: TLSClientContext, on loop: EventLoop) async -> Answer {
@@ -58,7 +42,7 @@ public struct Probe: Sendable {
             return .silent(error.description)
         }
         defer { client.close() }
-        let authority = String(origin.settingsText.dropFirst("https://".count))
+        let authority = origin.authority
         let request = ClientRequest(method: "GET", path: "/ready", authority: authority)
         switch await client.send(request, deadline: patience) {
         case .failure(.notSent(let reason)), .failure(.ambiguous(let reason)): return .silent(reason)

@@ -42,14 +42,21 @@ public enum Program {
         String(decoding: JSONWriter.write(value), as: UTF8.self)
     }
 
-    private static func complain(_ text: String) {
-        var text = text + "\n"
+    private static func complain(_ text: String) { write(text + "\n") { Int(clinux_write_stderr($0, $1)) } }
+
+    /// On standard output, at once: for commands that tell what happens while it happens.
+    public static func say(_ text: String) { write(text) { Glibc.write(1, $0, $1) } }
+
+    private static func write(_ text: String, with write: (UnsafeRawPointer?, Int) -> Int) {
+        var text = text
         text.withUTF8 { bytes in
             var rest = UnsafeRawBufferPointer(bytes)
             while !rest.isEmpty {
-                let count = clinux_write_stderr(rest.baseAddress, rest.count)
+                let count = write(rest.baseAddress, rest.count)
+                if count < 0 && errno == EINTR { continue }
+                // Who closes the pipe has seen enough.
                 if count <= 0 { return }
-                rest = UnsafeRawBufferPointer(rebasing: rest[Int(count)...])
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             }
         }
     }

@@ -4,6 +4,7 @@ import Couriers
 import Crypto
 import Domain
 import EventLoop
+import HTTP
 import HTTP1
 import HTTP2
 import Log

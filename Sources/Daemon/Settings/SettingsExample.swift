@@ -1,3 +1,5 @@
+import HTTP
+
 /// The settings file, annotated: what is set stands there, what is not stands commented out beside its default.
 public enum SettingsExample {
     public static func annotated(_ settings: Settings) -> String {

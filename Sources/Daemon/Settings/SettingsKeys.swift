@@ -1,4 +1,5 @@
 import Domain
+import HTTP
 
 /// All keys there are, in the order in which the example shows them.
 public enum SettingsKeys {

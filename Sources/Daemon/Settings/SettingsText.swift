@@ -1,6 +1,6 @@
-import Glibc
 import Bytes
 import EventLoop
+import HTTP
 import Log
 import Storage
 
@@ -42,38 +42,13 @@ public struct HostPort: SettingsText, Hashable {
     }
 
     public init(settingsText text: String) throws(SettingsFault) {
-        guard let (host, port) = Self.split(text), let port else {
+        guard let (host, port) = WebAddress.split(text), let port else {
             throw SettingsFault("must be HOST:PORT, as in 0.0.0.0:8080 or [::1]:8080")
         }
         self.init(host: host, port: port)
     }
 
-    public var settingsText: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
-
-    /// The host, without brackets, and the port behind it, if there is one. Nil if it is neither name nor address.
-    static func split(_ text: String) -> (host: String, port: UInt16?)? {
-        var host = Substring(text)
-        var rest = Substring()
-        if text.hasPrefix("[") {
-            guard let end = text.firstIndex(of: "]") else { return nil }
-            host = text[text.index(after: text.startIndex)..<end]
-            rest = text[text.index(after: end)...]
-            var address = in6_addr()
-            guard inet_pton(AF_INET6, String(host), &address) == 1 else { return nil }
-        } else {
-            if let colon = text.firstIndex(of: ":") { (host, rest) = (text[..<colon], text[colon...]) }
-            let allowed = { (byte: UInt8) in
-                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
-                    || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
-            }
-            guard !host.isEmpty, host.utf8.count <= 253, host.utf8.allSatisfy(allowed) else { return nil }
-        }
-        if rest.isEmpty { return (String(host), nil) }
-        guard rest.first == ":", rest.dropFirst().utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }),
-            let port = UInt16(rest.dropFirst())
-        else { return nil }
-        return (String(host), port)
-    }
+    public var settingsText: String { WebAddress(secure: true, host: host, port: port).authority }
 }
 
 /// An address to listen on that only this machine itself can reach: `127.0.0.1:9464`, `[::1]:9464`.
@@ -92,30 +67,15 @@ public struct LocalAddress: SettingsText, Hashable {
     public var settingsText: String { place.settingsText }
 }
 
-/// `https://host[:port]`, and nothing behind it.
-public struct WebAddress: SettingsText, Hashable {
-    public let secure: Bool
-    public let host: String
-    /// As written; nil is the usual port.
-    public let port: UInt16?
-
-    public init(secure: Bool, host: String, port: UInt16?) {
-        self.secure = secure
-        self.host = host
-        self.port = port
-    }
-
+extension WebAddress: SettingsText {
     public init(settingsText text: String) throws(SettingsFault) {
-        let fault = SettingsFault("must be https://HOST or https://HOST:PORT, with no path and no / at the end")
-        guard text.hasPrefix("https://"), let (host, port) = HostPort.split(String(text.dropFirst(8))), port != 0 else {
-            throw fault
+        guard let address = WebAddress(text) else {
+            throw SettingsFault("must be https://HOST or https://HOST:PORT, with no path and no / at the end")
         }
-        self.init(secure: true, host: host, port: port)
+        self = address
     }
 
-    public var settingsText: String {
-        "\(secure ? "https" : "http")://\(host.contains(":") ? "[\(host)]" : host)\(port.map { ":\($0)" } ?? "")"
-    }
+    public var settingsText: String { text }
 }
 
 /// A storage address as written: where it leads depends on where the settings lie.

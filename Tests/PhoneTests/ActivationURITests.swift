@@ -1,8 +1,7 @@
 import Bytes
-import Daemon
+import HTTP
+import Phone
 import Testing
-
-@testable import Demo
 
 struct ActivationURITests {
     private let pin = Base64URL.encode([UInt8](0..<32))
@@ -12,7 +11,7 @@ struct ActivationURITests {
 
     @Test func readsWhatTheRelayWrites() throws {
         let activation = try ActivationURI(right)
-        #expect(activation.relay.settingsText == "https://login.example.com:8080")
+        #expect(activation.relay.text == "https://login.example.com:8080")
         #expect(activation.website == "shop")
         #expect(activation.token == "ab12")
         #expect(activation.code == "f91r8F9C")
@@ -36,6 +35,8 @@ struct ActivationURITests {
         ("%3A8080", "%3G8080", "is no parameter"),
         ("website=shop", "website=%FF", "is no parameter"),
         ("website=shop", "website=", "website is missing"),
+        ("website=shop", "website=..%2Fshop", "website is no name"),
+        ("website=shop", "website=Shop", "website is no name"),
         ("&token=ab12", "", "token is missing"),
         ("&token=ab12", "&token", "is no parameter"),
         ("&code=f91r8F9C", "", "code is missing"),

@@ -1,5 +1,5 @@
 import Bytes
-import Daemon
+import HTTP
 
 /// What a phone reads out of the QR code that binds it: where the relay is, how to recognise it, and the code.
 public struct ActivationURI: Sendable {
@@ -19,7 +19,7 @@ public struct ActivationURI: Sendable {
         init(_ description: String) { self.description = description }
     }
 
-    static let start = "twoefay://enrol?"
+    public static let start = "twoefay://enrol?"
 
     /// Parameters that are not known are passed over: a later relay may have more to say.
     public init(_ text: String) throws(Malformed) {
@@ -29,12 +29,14 @@ public struct ActivationURI: Sendable {
             guard let value = parameters[name], !value.isEmpty else { throw Malformed("\(name) is missing") }
             return value
         }
-        do throws(SettingsFault) {
-            relay = try WebAddress(settingsText: parameters["relay"] ?? "")
-        } catch {
-            throw Malformed("relay \(error.message)")
+        guard let relay = WebAddress(parameters["relay"] ?? "") else {
+            throw Malformed("relay must be https://HOST or https://HOST:PORT, with no path and no / at the end")
         }
+        self.relay = relay
         website = try value("website")
+        guard Self.isName(website) else {
+            throw Malformed("website is no name: small letters, digits, dots and dashes, 64 at most")
+        }
         token = try value("token")
         code = try value("code")
         guard let pin = Base64URL.decode(try value("pin")), pin.count == 32 else {
@@ -49,6 +51,14 @@ public struct ActivationURI: Sendable {
             throw Malformed("k is not 256 bits in base64url")
         }
         websiteKey = Secret(key)
+    }
+
+    private static func isName(_ text: String) -> Bool {
+        text.utf8.count <= 64 && text.first.map { $0 != "." && $0 != "-" } == true
+            && text.utf8.allSatisfy { byte in
+                (0x61...0x7a).contains(byte) || (0x30...0x39).contains(byte) || byte == UInt8(ascii: "-")
+                    || byte == UInt8(ascii: ".")
+            }
     }
 
     private static func parameters(_ query: Substring) throws(Malformed) -> [String: String] {

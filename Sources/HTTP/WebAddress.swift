@@ -1,0 +1,53 @@
+import Glibc
+
+/// `https://host[:port]`, and nothing behind it.
+public struct WebAddress: Sendable, Hashable {
+    public let secure: Bool
+    public let host: String
+    /// As written; nil is the usual port.
+    public let port: UInt16?
+
+    public init(secure: Bool, host: String, port: UInt16?) {
+        self.secure = secure
+        self.host = host
+        self.port = port
+    }
+
+    /// Nil for everything but `https://HOST` and `https://HOST:PORT`.
+    public init?(_ text: String) {
+        guard text.hasPrefix("https://"), let (host, port) = Self.split(String(text.dropFirst(8))), port != 0 else {
+            return nil
+        }
+        self.init(secure: true, host: host, port: port)
+    }
+
+    public var text: String { "\(secure ? "https" : "http")://\(authority)" }
+
+    /// Host and port as they stand in a request.
+    public var authority: String { "\(host.contains(":") ? "[\(host)]" : host)\(port.map { ":\($0)" } ?? "")" }
+
+    /// The host, without brackets, and the port behind it, if there is one. Nil if it is neither name nor address.
+    public static func split(_ text: String) -> (host: String, port: UInt16?)? {
+        var host = Substring(text)
+        var rest = Substring()
+        if text.hasPrefix("[") {
+            guard let end = text.firstIndex(of: "]") else { return nil }
+            host = text[text.index(after: text.startIndex)..<end]
+            rest = text[text.index(after: end)...]
+            var address = in6_addr()
+            guard inet_pton(AF_INET6, String(host), &address) == 1 else { return nil }
+        } else {
+            if let colon = text.firstIndex(of: ":") { (host, rest) = (text[..<colon], text[colon...]) }
+            let allowed = { (byte: UInt8) in
+                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+                    || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+            }
+            guard !host.isEmpty, host.utf8.count <= 253, host.utf8.allSatisfy(allowed) else { return nil }
+        }
+        if rest.isEmpty { return (String(host), nil) }
+        guard rest.first == ":", rest.dropFirst().utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }),
+            let port = UInt16(rest.dropFirst())
+        else { return nil }
+        return (String(host), port)
+    }
+}

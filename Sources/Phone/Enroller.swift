@@ -1,0 +1,69 @@
+import EventLoop
+import JSON
+import TLS
+import World
+
+/// Binds a phone: sends its new key with an activation code, until the relay says that it is bound.
+///
+/// The enrolment must be kept before the first attempt and until the last: the relay binds one key once, so that the same
+/// may be sent again after an answer that nobody saw; another key would need another code.
+public final class Enroller: Sendable {
+    public enum Outcome: Sendable {
+        /// - Parameter revocationCode: for the person to write down; the relay does not say it again to anybody else.
+        case verified(Enrolment, revocationCode: String)
+        /// The user has to approve first, on a phone that is bound already, with the number that this one shows.
+        case wait(device: String, number: String?)
+    }
+
+    /// A code lives for ten minutes, and the time that its phone waits for an approval ends with it.
+    public static let codeLife: Duration = .seconds(600)
+
+    public let enrolment: Enrolment
+    private let line: RelayLine
+    private let body: JSONObject
+
+    public init(
+        _ enrolment: Enrolment, loop: EventLoop, witness: RelayLine.Witness? = nil
+    ) throws(CallFailure) {
+        guard case .asked(let code, let websiteKey) = enrolment.state else {
+            throw .unable("the phone is bound already")
+        }
+        self.enrolment = enrolment
+        var body: JSONObject = [
+            "id_token": .string(enrolment.token), "dev_token": .string(enrolment.pushToken),
+            "activation_code": .string(code),
+        ]
+        do {
+            body.set(
+                "proof", .string(try Statement.enrolment(enrolment, code: code, at: loop.time.now())))
+            line = RelayLine(
+                loop: loop, relay: enrolment.relay, tls: try TLSClientContext(roots: .pinned(enrolment.pin)),
+                witness: witness)
+        } catch {
+            throw .unable("\(error)")
+        }
+        if let websiteKey { body.set("binding", .string(Statement.binding(enrolment, websiteKey: websiteKey))) }
+        if let name = enrolment.name { body.set("name", .string(name)) }
+        body.set("platform", .string(enrolment.platform.rawValue))
+        body.set("environment", .string(enrolment.environment.rawValue))
+        self.body = body
+    }
+
+    /// On the loop: one attempt.
+    public func attempt() async throws(CallFailure) -> Outcome {
+        let answer = try await line.send(.init("/verify", body: body))
+        switch try answer.text("login") {
+        case "verified":
+            let device = try answer.text("device")
+            let certificate = try answer.certificate(for: enrolment.key)
+            var bound = enrolment
+            bound.state = .bound(device: device, certificate: certificate)
+            return .verified(bound, revocationCode: try answer.text("revocation_code"))
+        case "wait":
+            return .wait(device: try answer.text("device"), number: answer.body["number"]?.string)
+        case let word: throw answer.odd("with login \"\(word)\"")
+        }
+    }
+
+    public func close() { line.close() }
+}

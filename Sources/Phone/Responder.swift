@@ -1,0 +1,193 @@
+import Crypto
+import EventLoop
+import HTTP
+import JSON
+import TLS
+import World
+
+/// A bound phone at work: asks what there is to answer, answers it, and keeps itself known.
+public final class Responder: Sendable {
+    /// How the relay knows who is calling.
+    public enum Identity: Sendable {
+        case certificate
+        case dpop
+    }
+
+    /// What waits for an answer.
+    public struct Pending: Sendable {
+        public var questions: [Question] = []
+        /// What this phone must not answer.
+        public var refused: [Question.Refused] = []
+
+        public var isEmpty: Bool { questions.isEmpty && refused.isEmpty }
+        public var challenges: [String] { questions.map(\.challenge) + refused.compactMap(\.challenge) }
+    }
+
+    /// A certificate with less than this left is renewed.
+    public static let renewal: Duration = .seconds(30 * 86_400)
+    /// The longest that the relay holds a request.
+    public static let longestWait: Int = 60
+    /// What the relay takes as known.
+    private static let mostKnown = 16
+
+    public let enrolment: Enrolment
+    public let device: String
+    private let line: RelayLine
+    private let time: any TimeSource
+    private let dpop: DPoP?
+
+    /// A certificate whose time is over is of no use in TLS: then the key alone says who is calling.
+    public init(
+        _ enrolment: Enrolment, by identity: Identity = .certificate, loop: EventLoop,
+        randomness: any Randomness = SystemRandomness(), witness: RelayLine.Witness? = nil
+    ) throws(CallFailure) {
+        guard case .bound(let device, let certificate) = enrolment.state else {
+            throw .unable("the phone is not bound yet")
+        }
+        self.enrolment = enrolment
+        self.device = device
+        time = loop.time
+        let usesKey: Bool =
+            switch identity {
+            case .dpop: true
+            case .certificate: certificate.notAfter <= loop.time.now()
+            }
+        do {
+            let tls = try TLSClientContext(
+                roots: .pinned(enrolment.pin), certificateChainPEM: usesKey ? nil : try certificate.pem(),
+                privateKeyPEM: usesKey ? nil : try enrolment.key.pem())
+            line = RelayLine(loop: loop, relay: enrolment.relay, tls: tls, witness: witness)
+        } catch {
+            throw .unable("the phone's certificate does not work: \(error)")
+        }
+        dpop =
+            usesKey
+            ? DPoP(key: enrolment.key, origin: enrolment.relay.text, time: loop.time, randomness: randomness) : nil
+    }
+
+    public func close() { line.close() }
+
+    // MARK: Requests
+
+    /// What is pending now; with `seconds`, the relay waits so long until that is something else than what is known.
+    public func pending(waiting seconds: Int = 0, knowing known: [String] = []) async throws(CallFailure) -> Pending {
+        var call = RelayLine.Call("/pending")
+        if seconds > 0 {
+            if !known.isEmpty { call.body.set("known", .array(known.prefix(Self.mostKnown).map { .string($0) })) }
+            call.fields = [.init("prefer", "wait=\(min(seconds, Self.longestWait))")]
+            call.patience += .seconds(min(seconds, Self.longestWait))
+        }
+        let answer = try await send(call)
+        guard let entries = try answer.accepted()["pending"]?.array,
+            let now = Timestamp(rfc3339: try answer.text("time"))
+        else { throw answer.odd("without pending or time") }
+        var pending = Pending()
+        for entry in entries {
+            do throws(Question.Refused) {
+                pending.questions.append(try Question(entry, website: enrolment.website, now: now))
+            } catch {
+                pending.refused.append(error)
+            }
+        }
+        return pending
+    }
+
+    /// What the relay makes of the answer: `success` or `failure`.
+    public func answer(
+        _ decision: Statement.Decision, to question: Question, uv: Statement.Presence = .none
+    ) async throws(CallFailure) -> String {
+        let statement: String
+        do {
+            statement = try Statement.decision(
+                decision, about: question, by: enrolment, device: device, uv: uv, at: time.now())
+        } catch {
+            throw .unable(error.description)
+        }
+        var path = "/failure"
+        if case .approve = decision { path = "/success" }
+        let answer = try await send(
+            .init(path, body: ["challenge": .string(question.challenge), "answer": .string(statement)]))
+        return try answer.text("login")
+    }
+
+    // MARK: The phone itself
+
+    /// Whether the certificate has little time left, or none.
+    public var isToRenew: Bool {
+        guard let certificate = enrolment.certificate else { return false }
+        return certificate.notAfter - time.now() < Self.renewal
+    }
+
+    /// Changes what is given, and nothing else.
+    ///
+    /// - Returns: the enrolment as it is from now on. A renewed certificate is used by a new responder.
+    public func change(
+        pushToken: String? = nil, name: String? = nil, renews: Bool = false
+    ) async throws(CallFailure) -> Enrolment {
+        var body: JSONObject = [:]
+        var changed = enrolment
+        if let pushToken {
+            do {
+                body.set(
+                    "dev_token",
+                    .string(
+                        try Statement.pushToken(pushToken, of: enrolment, device: device, at: time.now())))
+            } catch {
+                throw .unable(error.description)
+            }
+            changed.pushToken = pushToken
+        }
+        if let name {
+            body.set("name", .string(name))
+            changed.name = name
+        }
+        if renews { body.set("certificate", true) }
+        let answer = try await send(.init("/device", body: body))
+        try answer.accepted()
+        if renews { changed.state = .bound(device: device, certificate: try answer.certificate(for: enrolment.key)) }
+        return changed
+    }
+
+    /// The relay knows this phone no more.
+    public func unbind() async throws(CallFailure) {
+        try await send(.init("/device", method: "DELETE")).accepted()
+    }
+
+    @discardableResult
+    private func send(_ call: RelayLine.Call) async throws(CallFailure) -> RelayAnswer {
+        guard let dpop else { return try await line.send(call) }
+        var hasTriedAgain = false
+        while true {
+            var proved = call
+            let used: String?
+            do {
+                let proof = try dpop.proof(call.method, call.path)
+                proved.fields.append(.init(DPoP.field, proof.text))
+                used = proof.nonce
+            } catch {
+                throw .unable(error.description)
+            }
+            let answer = try await line.send(proved)
+            // The first proof has no nonce yet, or one that is too old by now.
+            guard dpop.takes(answer, to: used), !hasTriedAgain else { return answer }
+            hasTriedAgain = true
+        }
+    }
+}
+
+/// Takes back what was bound, without the phone: with the code that the person wrote down.
+public enum Revocation {
+    /// - Parameter tls: whom to believe; a pin, where one is known.
+    public static func revoke(
+        _ code: String, at relay: WebAddress, believing roots: TLSClientContext.Roots, loop: EventLoop
+    ) async throws(CallFailure) {
+        let line: RelayLine
+        do {
+            line = RelayLine(loop: loop, relay: relay, tls: try TLSClientContext(roots: roots))
+        } catch {
+            throw .unable("\(error)")
+        }
+        defer { line.close() }
+        try await line.send(.init("/revoke", body: ["revocation_code": .string(code)])).accepted()
+    }
+}

@@ -1,0 +1,145 @@
+import JSON
+import World
+
+/// What the person is shown about a request, read from the bytes that the answer is about.
+public struct ShownContext: Sendable, Equatable {
+    public struct Line: Sendable, Equatable {
+        public let label: String
+        public let value: String
+
+        public init(_ label: String, _ value: String) {
+            self.label = label
+            self.value = value
+        }
+    }
+
+    public let website: String
+    public let displayName: String
+    public let username: String
+    public let service: String?
+    public let action: String?
+    /// In the website's own words.
+    public let details: [Line]
+    public let ip: String?
+    public let place: String?
+    public let userAgent: String?
+    /// The website's own nonce; shown to no one.
+    public let request: String?
+    /// How many digits the person has to carry over; 0 for none.
+    public let numberDigits: Int
+    /// What is to be bound, where that is what is asked.
+    public let device: String?
+    public let createdAt: Timestamp
+    public let expiresAt: Timestamp
+
+    /// Why nothing may be signed about these bytes.
+    public struct Malformed: Error, Sendable, Equatable, CustomStringConvertible {
+        public let description: String
+    }
+
+    /// The version that this phone knows. Members that it does not know are passed over: whoever adds one that must be
+    /// shown raises the version.
+    static let version: Int64 = 1
+
+    public init(_ bytes: [UInt8]) throws(Malformed) {
+        let object: JSONObject
+        do throws(JSONError) {
+            guard let read = try JSONReader.read(bytes).object else { throw JSONError(offset: 0, kind: .incomplete) }
+            object = read
+        } catch {
+            throw Malformed(description: "its context cannot be read: \(error.message)")
+        }
+        guard object["v"]?.integer == Self.version else {
+            throw Malformed(description: "its context is of a version that this phone does not know; a newer one may")
+        }
+        let reading = Reading(object: object)
+        website = try reading.needed("website")
+        displayName = try reading.needed("display_name")
+        username = try reading.needed("username")
+        service = try reading.text("service")
+        action = try reading.text("action")
+        ip = try reading.text("ip")
+        place = try reading.text("place")
+        userAgent = try reading.text("user_agent")
+        request = try reading.text("request")
+        device = try reading.text("device")
+        details = try reading.details()
+        guard let digits = object["number_digits"]?.integer, (0...9).contains(digits) else {
+            throw Malformed(description: "its context has no number_digits")
+        }
+        numberDigits = Int(digits)
+        createdAt = try reading.moment("created_at")
+        expiresAt = try reading.moment("expires_at")
+    }
+
+    /// What to show, in this order: the whole of what was asked, first what is asked of whom, then where it comes from.
+    public var lines: [Line] {
+        var lines = [Line("user", username)]
+        func add(_ label: String, _ value: String?) {
+            if let value { lines.append(Line(label, value)) }
+        }
+        add("service", service)
+        add("action", action)
+        lines += details
+        add("device", device)
+        add("place", place)
+        add("ip", ip)
+        add("with", userAgent)
+        lines.append(Line("asked at", createdAt.rfc3339))
+        return lines
+    }
+}
+
+/// Members of a context. A text that cannot be shown as it is cannot be agreed to either.
+private struct Reading {
+    let object: JSONObject
+
+    func text(_ name: String) throws(ShownContext.Malformed) -> String? {
+        guard let value = object[name], !value.isNull else { return nil }
+        guard let text = value.string else { throw malformed("\(name) is no text") }
+        try check(text, name)
+        return text
+    }
+
+    func needed(_ name: String) throws(ShownContext.Malformed) -> String {
+        guard let text = try text(name) else { throw malformed("\(name) is missing") }
+        return text
+    }
+
+    func moment(_ name: String) throws(ShownContext.Malformed) -> Timestamp {
+        guard let moment = object[name]?.string.flatMap({ Timestamp(rfc3339: $0) }) else {
+            throw malformed("\(name) is no time")
+        }
+        return moment
+    }
+
+    func details() throws(ShownContext.Malformed) -> [ShownContext.Line] {
+        guard let value = object["details"], !value.isNull else { return [] }
+        guard let array = value.array else { throw malformed("details is no list") }
+        var lines: [ShownContext.Line] = []
+        for entry in array {
+            guard let label = entry.object?["label"]?.string, let value = entry.object?["value"]?.string else {
+                throw malformed("a detail has no label or no value")
+            }
+            try check(label, "details")
+            try check(value, "details")
+            lines.append(.init(label, value))
+        }
+        return lines
+    }
+
+    /// Control characters could paint over the screen, and marks of text direction turn an amount around.
+    private func check(_ text: String, _ name: String) throws(ShownContext.Malformed) {
+        for scalar in text.unicodeScalars {
+            switch scalar.value {
+            case 0..<0x20, 0x7f..<0xa0, 0x61c, 0x200e, 0x200f, 0x2028, 0x2029, 0x202a...0x202e, 0x2066...0x2069:
+                throw malformed("\(name) holds a character that cannot be shown")
+            default: break
+            }
+        }
+    }
+
+    private func malformed(_ what: String) -> ShownContext.Malformed {
+        ShownContext.Malformed(description: "its context is not as it must be: \(what)")
+    }
+}

@@ -1,0 +1,176 @@
+import Bytes
+import Crypto
+import EventLoop
+import HTTP
+import JSON
+import TLS
+import TestSupport
+import Testing
+import World
+
+@testable import Phone
+
+@Suite(.timeLimit(.minutes(15))) struct ResponderTests {
+    @Test func saysWhoItIsByItsCertificate() async throws {
+        let relay = try FakeRelay((200, Listed.answer([Listed()])), (200, Listed.answer([])))
+        try await relay.run { loop, address in
+            let phone = try Responder(try relay.bound(address), loop: loop)
+            defer { phone.close() }
+            let first = try await phone.pending(waiting: 60)
+            #expect(try await phone.pending(waiting: 60, knowing: first.challenges).isEmpty)
+        }
+        #expect(relay.asked.map(\.body) == [[:], ["known": ["c1"]]])
+        let asked = try #require(relay.asked.first)
+        #expect(asked.path == "/pending" && asked.fields["prefer"] == "wait=60")
+        #expect(asked.certificate?.uris == ["twoefay:device:d1"])
+        #expect(asked.fields["dpop"] == nil)
+    }
+
+    /// RFC 9449: the first proof has no nonce, the refusal brings one, and the request is sent once more with it.
+    @Test func saysWhoItIsByItsKey() async throws {
+        let relay = try FakeRelay()
+        let nonce = { (text: String) in [Fields.Field("dpop-nonce", text)] }
+        relay.answer(401, ["code": "unauthenticated"], fields: nonce("n1"))
+        relay.answer(200, Listed.answer([]), fields: nonce("n2"))
+        relay.answer(200, Listed.answer([]))
+        relay.answer(401, ["code": "unauthenticated"], fields: nonce("n2"))
+        relay.answer(401, ["code": "unauthenticated"], fields: nonce("n3"))
+        relay.answer(401, ["code": "unauthenticated"], fields: nonce("n4"))
+        let (origin, key) = try await relay.run { loop, address in
+            let enrolment = try relay.bound(address)
+            let phone = try Responder(enrolment, by: .dpop, loop: loop)
+            defer { phone.close() }
+            _ = try await phone.pending()
+            _ = try await phone.pending()
+            // A refusal with the nonce that it had is one for good; and one with another nonce is tried once.
+            for _ in 0..<2 {
+                await #expect(throws: CallFailure.self) { try await phone.pending() }
+            }
+            return (address.text, enrolment.key.publicKey)
+        }
+        let asked = relay.asked
+        #expect(asked.allSatisfy { $0.certificate == nil })
+        let proofs = try asked.map { try JWS.parse(try #require($0.fields["dpop"])) }
+        let claims = try proofs.map { try #require(try JSONReader.read($0.payload).object) }
+        #expect(claims.map { $0["nonce"]?.string } == [nil, "n1", "n2", "n2", "n2", "n3"])
+        #expect(Set(claims.compactMap { $0["jti"]?.string }).count == claims.count)
+        for (proof, claims) in zip(proofs, claims) {
+            #expect(proof.header == ["alg": "ES256", "typ": "dpop+jwt", "jwk": .object(key.jwk)])
+            #expect(proof.verify(key))
+            #expect(claims["htm"] == "POST" && claims["htu"]?.string == "\(origin)/pending")
+            #expect(claims["iat"]?.integer != nil)
+        }
+    }
+
+    @Test func signsWhatWasShown() async throws {
+        let listed = Listed()
+        let relay = try FakeRelay(
+            (200, Listed.answer([listed])), (200, ["login": "success"]), (200, ["login": "failure"]),
+            (200, ["login": "failure"]))
+        let (origin, key) = try await relay.run { loop, address in
+            let enrolment = try relay.bound(address)
+            let phone = try Responder(enrolment, loop: loop)
+            defer { phone.close() }
+            let question = try #require(try await phone.pending().questions.first)
+            #expect(question.bytes == listed.bytes)
+            #expect(question.timeLeft == .seconds(240))
+            #expect(try await phone.answer(.approve(number: "47"), to: question, uv: .biometric) == "success")
+            #expect(try await phone.answer(.deny, to: question) == "failure")
+            #expect(try await phone.answer(.fraud, to: question, uv: .passcode) == "failure")
+            return (address.text, enrolment.key.publicKey)
+        }
+        let answers = relay.asked.dropFirst()
+        #expect(answers.map(\.path) == ["/success", "/failure", "/failure"])
+        #expect(answers.allSatisfy { $0.body.names == ["challenge", "answer"] && $0.body["challenge"] == "c1" })
+        let signed = try answers.map { try JWS.parse(try #require($0.body["answer"]?.string)) }
+        let words: [(decision: JSONValue, number: JSONValue?, uv: JSONValue)] = [
+            ("approve", "47", "biometric"), ("deny", nil, "none"), ("fraud", nil, "passcode"),
+        ]
+        for (object, words) in zip(signed, words) {
+            #expect(object.header == ["alg": "ES256", "typ": "twoefay-decision+jwt", "kid": "d1"])
+            #expect(object.verify(key))
+            var expected: JSONObject = [
+                "v": 1, "aud": .string("\(origin)#shop"), "challenge": "c1", "request": "r-1",
+                "decision": words.decision, "context": .string(Base64URL.encode(SHA256.hash(listed.bytes))),
+                "nonce": .string(listed.nonce), "uv": words.uv,
+            ]
+            expected.set("number", words.number)
+            var claims = try #require(try JSONReader.read(object.payload).object)
+            #expect(claims["iat"]?.integer != nil)
+            claims.set("iat", nil)
+            #expect(claims == expected)
+        }
+    }
+
+    @Test func keepsApartWhatItMustNotAnswer() async throws {
+        var newer = Listed { $0["v"] = 2 }
+        newer.challenge = "c2"
+        var other = Listed { $0["website"] = "bank" }
+        other.challenge = "c3"
+        let relay = try FakeRelay((200, Listed.answer([newer, Listed(), other])))
+        let pending = try await relay.run { loop, address in
+            let phone = try Responder(try relay.bound(address), loop: loop)
+            defer { phone.close() }
+            return try await phone.pending()
+        }
+        #expect(pending.questions.map(\.challenge) == ["c1"])
+        #expect(pending.refused.map(\.challenge) == ["c2", "c3"])
+    }
+
+    @Test func changesWhatTheRelayKnowsOfIt() async throws {
+        let relay = try FakeRelay((200, [:]), (204, [:]))
+        let (origin, before, after, key) = try await relay.run { loop, address in
+            let enrolment = try relay.bound(address, days: 29)
+            relay.answer(200, ["certificate": try relay.certificate("d1", enrolment.key.publicKey)])
+            let phone = try Responder(enrolment, loop: loop)
+            defer { phone.close() }
+            #expect(phone.isToRenew)
+            let changed = try await phone.change(pushToken: "efgh", name: "New")
+            #expect(changed.pushToken == "efgh" && changed.name == "New")
+            try await phone.unbind()
+            let renewed = try await phone.change(renews: true)
+            let fresh = try Responder(renewed, loop: loop)
+            #expect(!fresh.isToRenew)
+            return (address.text, enrolment.certificate, renewed.certificate, enrolment.key.publicKey)
+        }
+        #expect(before != nil && after != nil && before != after)
+        let asked = relay.asked
+        #expect(asked.map { "\($0.method) \($0.path)" } == ["POST /device", "DELETE /device", "POST /device"])
+        #expect(asked[0].body.names == ["dev_token", "name"])
+        #expect(asked[2].body == ["certificate": true])
+        let token = try JWS.parse(try #require(asked[0].body["dev_token"]?.string))
+        #expect(token.header == ["alg": "ES256", "typ": "twoefay-token+jwt", "kid": "d1"])
+        #expect(token.verify(key))
+        let claims = try #require(try JSONReader.read(token.payload).object)
+        #expect(claims.names == ["v", "aud", "dev_token", "iat"])
+        #expect(claims["dev_token"] == "efgh" && claims["aud"]?.string == "\(origin)#shop")
+    }
+
+    /// A certificate whose time is over would be refused in TLS: the key still says who is calling.
+    @Test func renewsACertificateThatIsOver() async throws {
+        let relay = try FakeRelay((200, Listed.answer([])))
+        try await relay.run { loop, address in
+            let phone = try Responder(try relay.bound(address, days: -1), loop: loop)
+            defer { phone.close() }
+            #expect(phone.isToRenew)
+            _ = try await phone.pending()
+        }
+        let asked = try #require(relay.asked.first)
+        #expect(asked.certificate == nil && asked.fields["dpop"] != nil)
+    }
+
+    @Test func revokesFromAnywhere() async throws {
+        let relay = try FakeRelay((200, [:]), (401, ["code": "unauthenticated", "detail": "a\u{1b}[31mb"]))
+        try await relay.run { loop, address in
+            let roots = [UInt8](relay.authority.keyThumbprint)
+            try await Revocation.revoke("r-c", at: address, believing: .pinned(roots), loop: loop)
+            let failure = await #expect(throws: CallFailure.self) {
+                try await Revocation.revoke("no", at: address, believing: .pinned(roots), loop: loop)
+            }
+            #expect(failure?.description == "the relay answered 401, unauthenticated: a?[31mb")
+        }
+        #expect(relay.asked.map(\.path) == ["/revoke", "/revoke"])
+        #expect(relay.asked[0].body == ["revocation_code": "r-c"])
+        #expect(relay.asked.allSatisfy { $0.certificate == nil && $0.fields["dpop"] == nil })
+    }
+}

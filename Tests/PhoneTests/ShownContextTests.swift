@@ -1,0 +1,65 @@
+import JSON
+import Testing
+import World
+
+@testable import Phone
+
+struct ShownContextTests {
+    @Test func showsAllThatWasAsked() throws {
+        let context = try ShownContext(Listed().bytes)
+        #expect(context.displayName == "The Shop" && context.website == "shop")
+        #expect(context.request == "r-1" && context.numberDigits == 2)
+        #expect(
+            context.lines.map { "\($0.label): \($0.value)" } == [
+                "user: alice", "service: members", "action: pay", "amount: 12.00 EUR", "place: Berlin, DE",
+                "ip: 192.0.2.7", "with: Firefox", "asked at: 2026-11-21T10:00:00.000Z",
+            ])
+    }
+
+    @Test func passesOverWhatItDoesNotKnow() throws {
+        let listed = Listed { $0["later"] = ["a": [1, 2]] }
+        #expect(try ShownContext(listed.bytes).username == "alice")
+    }
+
+    @Test func takesWhatTheWebsiteDidNotSay() throws {
+        let listed = Listed { context in
+            for name in ["service", "action", "details", "ip", "place", "user_agent", "request"] {
+                context[name] = nil
+            }
+            context["number_digits"] = 0
+        }
+        let context = try ShownContext(listed.bytes)
+        #expect(context.lines.map(\.label) == ["user", "asked at"])
+        #expect(context.request == nil)
+    }
+
+    /// What cannot be shown as it is cannot be agreed to.
+    @Test(arguments: [
+        ("v", JSONValue.integer(2)), ("v", .string("1")), ("v", .null), ("website", .null), ("username", .integer(1)),
+        ("username", .string("ali\u{202e}ce")), ("service", .string("a\u{1b}[2Jb")), ("place", .string("a\nb")),
+        ("details", .string("amount")), ("details", .array([["label": "amount"]])),
+        ("details", .array([["label": "amount", "value": "1\u{2066}2"]])), ("number_digits", .string("2")),
+        ("number_digits", .integer(-1)), ("created_at", .string("yesterday")), ("expires_at", .null),
+    ])
+    func refuses(name: String, value: JSONValue) {
+        let listed = Listed { $0[name] = value }
+        #expect(throws: ShownContext.Malformed.self) { try ShownContext(listed.bytes) }
+    }
+
+    @Test(arguments: ["", "[]", "{\"v\":1,\"v\":1}", "{\"v\":1"]) func refusesWhatIsNoObject(text: String) {
+        #expect(throws: ShownContext.Malformed.self) { try ShownContext(Array(text.utf8)) }
+    }
+
+    /// Taken as a list of one.
+    @Test(arguments: [
+        JSONValue.null, [:], ["challenge": ""],
+        ["challenge": "c1", "context": "AA", "expires_at": "2026-11-21T10:05:00.000Z"],
+        ["challenge": "c1", "nonce": "n", "context": "A A", "expires_at": "2026-11-21T10:05:00.000Z"],
+        ["challenge": "c1", "nonce": "n", "context": "AA", "expires_at": "soon"],
+    ])
+    func refusesRequestsInPieces(value: JSONValue) {
+        #expect(throws: Question.Refused.self) {
+            try Question(value, website: "shop", now: Timestamp(milliseconds: 0))
+        }
+    }
+}

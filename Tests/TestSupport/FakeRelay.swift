@@ -1,0 +1,98 @@
+import Bytes
+import Crypto
+import EventLoop
+import HTTP
+import HTTP2
+import JSON
+import Log
+import Synchronization
+import TLS
+import World
+
+/// A relay that answers what a test has written down, over real TLS, and keeps what it was asked.
+public final class FakeRelay: Handler {
+    public struct Asked: Sendable {
+        public let method: String
+        public let path: String
+        public let fields: Fields
+        public let body: JSONObject
+        public let certificate: ClientCertificate?
+    }
+
+    public let authority: CertificateAuthority
+    public let phones: CertificateAuthority
+    public let websites: CertificateAuthority
+    private typealias Answering = @Sendable (Asked) throws -> Response
+    private let answers: Mutex<[Answering]>
+    private let seen = Mutex<[Asked]>([])
+
+    public init(_ answers: (Int, JSONObject)...) throws {
+        let now = SystemTime().now()
+        authority = try CertificateAuthority.create(commonName: "relay", days: 1, at: now)
+        phones = try CertificateAuthority.create(commonName: "phones", days: 1, at: now)
+        websites = try CertificateAuthority.create(commonName: "websites", days: 1, at: now)
+        self.answers = Mutex(answers.map { (status, body) in { _ in Self.response(status, body) } })
+    }
+
+    public var asked: [Asked] { seen.withLock { $0 } }
+
+    /// One more, behind those there are.
+    public func answer(_ status: Int, _ body: JSONObject, fields: [Fields.Field] = []) {
+        answers.withLock { $0.append { _ in Self.response(status, body, fields) } }
+    }
+
+    /// One more, 200, which depends on what is asked.
+    public func answer(_ body: @escaping @Sendable (Asked) throws -> JSONObject) {
+        answers.withLock { $0.append { asked in Self.response(200, try body(asked)) } }
+    }
+
+    private static func response(_ status: Int, _ body: JSONObject, _ fields: [Fields.Field] = []) -> Response {
+        Response(status: status, fields: Fields(fields), body: status == 204 ? [] : JSONWriter.write(body))
+    }
+
+    public func handle(_ request: Request) -> Reply {
+        let body = (try? JSONReader.read(request.body))?.object ?? [:]
+        let asked = Asked(
+            method: request.method, path: request.path, fields: request.fields, body: body,
+            certificate: request.certificate)
+        seen.withLock { $0.append(asked) }
+        let answering = answers.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        return .now((try? answering?(asked)) ?? Response(status: 500))
+    }
+
+    public func tooLarge() -> Response { Response(status: 413) }
+
+    /// Runs a test's body on a loop where this relay listens.
+    public func run<Value: Sendable>(
+        _ body: @escaping @Sendable (EventLoop, WebAddress) async throws -> Value
+    ) async throws -> Value {
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        defer { group.stopAndJoin() }
+        let loop = group.loops[0]
+        let server = try authority.issueServer(names: ["127.0.0.1"], days: 1, at: SystemTime().now())
+        let tls = try TLSServerContext(
+            certificateChainPEM: server.certificatePEM() + authority.certificatePEM(), privateKeyPEM: server.keyPEM(),
+            websitesCA: websites.certificatePEM(), phonesCA: phones.certificatePEM())
+        return try await loop.perform { () async -> Result<Value, any Error> in
+            do {
+                guard let address = SocketAddress(host: "127.0.0.1", port: 0) else {
+                    throw SystemFailure("address", 0)
+                }
+                let server = try HTTP2Server(
+                    loop: loop, address: address, tls: tls, handler: self, log: Log(sink: MemorySink()))
+                try server.start()
+                let value: Result<Value, any Error>
+                do {
+                    let address = WebAddress(secure: true, host: "127.0.0.1", port: server.port)
+                    value = .success(try await body(loop, address))
+                } catch {
+                    value = .failure(error)
+                }
+                await withCheckedContinuation { continuation in server.drain { continuation.resume() } }
+                return value
+            } catch {
+                return .failure(error)
+            }
+        }.get()
+    }
+}
