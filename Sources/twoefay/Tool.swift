@@ -9,8 +9,9 @@ enum Tool {
 
     static let verbs: [Verb] = [
         demo, initialise, addWebsite, editWebsite, listWebsites, showWebsite, showUser,
-        lockUser, unlockUser, activateUser, listDevices, showDevice, suspendDevice, resumeDevice, revokeDevice, migrate,
-        status,
+        lockUser, unlockUser, activateUser, listDevices, showDevice, suspendDevice, resumeDevice, revokeDevice,
+        enrolPhone, listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone, unbindPhone,
+        revokePhone, migrate, status,
     ]
 
     static func run(_ arguments: [String]) -> Int32 {

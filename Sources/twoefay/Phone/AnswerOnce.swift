@@ -1,0 +1,140 @@
+import Daemon
+import EventLoop
+import JSON
+import Phone
+
+/// The one-shot commands: what is asked is shown, signed as told, and sent.
+extension Tool {
+    static let approveOnce = Verb(
+        command: Command(
+            "phone approve", "Says yes to what is asked now.",
+            options: [
+                Keyring.option, Keyring.choice, challenge, PhoneOptions.number, PhoneOptions.uv, PhoneOptions.dpop,
+            ],
+            notes: """
+                Exit status 0: it counts. 1: the relay says failure, as for a wrong number. 3: nothing is asked. 4: decided already.
+                """)
+    ) { invocation throws(Failure) in
+        let number = invocation.value("number")
+        return try answerOnce(invocation) { question throws(Failure) in
+            guard question.context.numberDigits > 0 else { return .approve(number: nil) }
+            let typed = if let number { number } else { try numberOfPerson(question) }
+            if let fault = question.fault(ofNumber: typed) {
+                throw Failure(.usage, "\"\(typed)\" is none: \(fault)", next: "Look at the website again.")
+            }
+            return .approve(number: typed)
+        }
+    }
+
+    static let denyOnce = Verb(
+        command: Command("phone deny", "Says no to what is asked now.", options: refusing)
+    ) { invocation throws(Failure) in try answerOnce(invocation) { _ throws(Failure) in .deny } }
+
+    static let reportFraud = Verb(
+        command: Command(
+            "phone fraud", "Says no to what is asked now: somebody else is at it.", options: refusing,
+            notes: "All factors of the user are frozen until the operator or the website lifts that.")
+    ) { invocation throws(Failure) in try answerOnce(invocation) { _ throws(Failure) in .fraud } }
+
+    private static let challenge = Command.Option(
+        "challenge", .one("ID"), "The request; needed where there are several.")
+    private static let refusing = [
+        Keyring.option, Keyring.choice, challenge, PhoneOptions.uv, PhoneOptions.dpop,
+    ]
+
+    private static func numberOfPerson(_ question: Question) throws(Failure) -> String {
+        guard Keyboard.isTerminal else {
+            throw Failure(
+                .usage, "a number is asked for, and there is nobody to ask: standard input is no terminal",
+                next: "Say the number that the website shows: --number DIGITS")
+        }
+        Program.say(question.shown + "\nThe number that \(question.context.displayName) shows: ")
+        return readLine() ?? ""
+    }
+
+    private static func answerOnce(
+        _ invocation: Invocation,
+        _ decide: @escaping @Sendable (Question) throws(Failure) -> Statement.Decision
+    ) throws(Failure) -> Report {
+        let uv = try PhoneOptions.presence(invocation)
+        let identity = PhoneOptions.identity(invocation)
+        let wanted = invocation.value(challenge.name)
+        let keyring = try Keyring(invocation)
+        let entries = try keyring.bound(invocation)
+        return try onLoop { loop throws(Failure) in
+            var found: [(phone: Responder, question: Question)] = []
+            var refused: [Question.Refused] = []
+            for entry in entries {
+                do throws(CallFailure) {
+                    let phone = try await fresh(entry, identity, keyring, loop)
+                    let pending = try await phone.pending()
+                    refused += pending.refused.filter { wanted == nil || $0.challenge == wanted }
+                    for question in pending.questions where wanted == nil || question.challenge == wanted {
+                        found.append((phone, question))
+                    }
+                } catch {
+                    throw Failure(error)
+                }
+            }
+            if let refused = refused.first, found.isEmpty {
+                throw Failure(
+                    .failed, "a request is there that cannot be answered here: \(refused.reason)",
+                    next: "Is this 'twoefay' older than the relay?")
+            }
+            let (phone, question) = try only(of: found, wanted: wanted)
+            let decision = try decide(question)
+            do throws(CallFailure) {
+                let login = try await phone.answer(decision, to: question, uv: uv)
+                phone.close()
+                return report(decision, login, phone.device, question)
+            } catch {
+                throw Failure(error)
+            }
+        }
+    }
+
+    private static func only(
+        of found: [(phone: Responder, question: Question)], wanted: String?
+    ) throws(Failure) -> (phone: Responder, question: Question) {
+        guard let first = found.first else {
+            throw Failure(
+                .notFound, wanted.map { "\($0) is not asked, or not any more" } ?? "nothing is asked now",
+                next: "'twoefay phone watch' waits until something is.")
+        }
+        // Two phones of one user are asked the same: either may answer.
+        guard found.allSatisfy({ $0.question.challenge == first.question.challenge }) else {
+            let challenges = found.map { "\($0.question.challenge) (\($0.question.context.displayName))" }
+            throw Failure(
+                .usage, "several things are asked: \(challenges.joined(separator: ", "))",
+                next: "Say which one: --challenge ID")
+        }
+        return first
+    }
+
+    private static func report(
+        _ decision: Statement.Decision, _ login: String, _ device: String, _ question: Question
+    ) -> Report {
+        Report(
+            "\(question.shown)\n\(decision.told): the relay says \(login).",
+            json: .object([
+                "device": .string(device), "challenge": .string(question.challenge),
+                "decision": .string(decision.word), "login": .string(login),
+            ]), code: decision.isMeant(by: login) ? .ok : .failed)
+    }
+
+    /// A phone at work, with a certificate that will last.
+    static func fresh(
+        _ entry: Keyring.Entry, _ identity: Responder.Identity, _ keyring: Keyring, _ loop: EventLoop
+    ) async throws(CallFailure) -> Responder {
+        let phone = try Responder(entry.enrolment, by: identity, loop: loop)
+        guard phone.isToRenew else { return phone }
+        let renewed = try await phone.change(renews: true)
+        phone.close()
+        do throws(Failure) {
+            try keyring.update(entry, renewed)
+        } catch {
+            throw .unable(error.text)
+        }
+        return try Responder(renewed, by: identity, loop: loop)
+    }
+}

@@ -1,0 +1,161 @@
+import Crypto
+import Daemon
+import EventLoop
+import Glibc
+import HTTP
+import JSON
+import Phone
+import World
+
+extension Tool {
+    static let enrolPhone = Verb(
+        command: Command(
+            "phone enrol", "Binds a phone: makes its key, and proves to the relay that it has it.",
+            operands: [.init("URI", "The activation, twoefay://enrol?…; - reads it from standard input.")],
+            options: [
+                Keyring.option,
+                .init("name", .one("TEXT"), "What you call the phone."),
+                platform,
+                .init("dev-token", .one("TOKEN"), "Where a push service finds the phone; nowhere if left out."),
+                environment,
+                .init(
+                    "wait", .one("SECONDS"),
+                    "How long to wait for somebody's approval, where one is needed; 600, a code's whole life, if left out."
+                ),
+            ],
+            notes: """
+                The relay is believed only if its authority has the key that the activation names. The revocation code
+                that is printed unbinds the phone when it is lost: write it down elsewhere. It is not kept.
+                What was cut off is taken up again by the same command with the same URI.
+                """)
+    ) { invocation throws(Failure) in
+        let help = "Run 'twoefay phone enrol --help' for what it takes."
+        let activation = try readActivation(invocation.operand(0))
+        let patience = try patience(invocation, help)
+        let keyring = try Keyring(invocation)
+        let entry = try begun(activation, invocation, keyring)
+        let telling = Telling(invocation)
+        let (bound, code) = try onLoop { loop throws(Failure) in
+            try await bind(entry, keyring, within: patience, on: loop, telling)
+        }
+        let path = try keyring.update(entry, bound).path
+        let until = bound.certificate?.notAfter.rfc3339 ?? ""
+        return Report(
+            """
+            The phone is bound to \(bound.website) at \(bound.relay.text), as device \(bound.device ?? "").
+            Its key is in \(path). Its certificate lasts until \(until), and is renewed in time.
+            If the phone is lost, this code unbinds it, from anywhere; write it down elsewhere, it is not shown again:
+
+              twoefay phone revoke \(code) --relay \(bound.relay.text)
+            """,
+            json: .object([
+                "event": "verified", "device": .string(bound.device ?? ""), "website": .string(bound.website),
+                "relay": .string(bound.relay.text), "thumbprint": .string(bound.thumbprint), "path": .string(path),
+                "expires_at": .string(until), "revocation_code": .string(code),
+            ]))
+    }
+
+    private static let platform = Command.Option(
+        "platform", .one("WORD"), "ios, android, web or other; other if left out.")
+    private static let environment = Command.Option(
+        "environment", .one("WORD"), "The push service's, production or sandbox; production if left out.")
+
+    private static func readActivation(_ text: String) throws(Failure) -> ActivationURI {
+        let text = text == "-" ? readLine() ?? "" : text
+        do throws(ActivationURI.Malformed) {
+            return try ActivationURI(text)
+        } catch {
+            throw Failure(
+                .usage, "this is no activation: \(error.description)",
+                next: "It is what the website shows, all of it; in quotation marks, for the shell's sake.")
+        }
+    }
+
+    private static func patience(_ invocation: Invocation, _ help: String) throws(Failure) -> Duration {
+        guard let text = invocation.value("wait") else { return Enroller.codeLife }
+        guard let seconds = Int64(text), (0...3600).contains(seconds) else {
+            throw Failure(.usage, "--wait \(text) is no number of seconds up to 3600", next: help)
+        }
+        return .seconds(seconds)
+    }
+
+    /// A new one, or the one that an earlier run has begun with the same activation: its key may be bound already.
+    private static func begun(
+        _ activation: ActivationURI, _ invocation: Invocation, _ keyring: Keyring
+    ) throws(Failure) -> Keyring.Entry {
+        if let entry = try keyring.all().first(where: { $0.enrolment.isFor(activation) }) { return entry }
+        let (platform, environment) = (
+            try PhoneOptions.word(invocation, platform, Enrolment.Platform.other),
+            try PhoneOptions.word(invocation, environment, Enrolment.PushService.production)
+        )
+        let enrolment: Enrolment
+        do throws(CryptoFailure) {
+            enrolment = try Enrolment(
+                activation, pushToken: invocation.value("dev-token"), name: invocation.value("name"),
+                platform: platform, environment: environment, at: SystemTime().now())
+        } catch {
+            throw Failure(.failed, "no key can be made: \(error)", next: "Try again.")
+        }
+        return try keyring.add(enrolment)
+    }
+
+    /// Sends the same until the relay says that the phone is bound, or that it will not be.
+    private static func bind(
+        _ entry: Keyring.Entry, _ keyring: Keyring, within patience: Duration, on loop: EventLoop, _ telling: Telling
+    ) async throws(Failure) -> (Enrolment, revocationCode: String) {
+        let limit = loop.time.instant() + patience
+        do throws(CallFailure) {
+            let enroller = try Enroller(entry.enrolment, loop: loop)
+            defer { enroller.close() }
+            var told: (at: Instant, number: String?)?
+            while true {
+                do throws(CallFailure) {
+                    switch try await enroller.attempt() {
+                    case .verified(let bound, let code): return (bound, code)
+                    case .wait(let device, let number):
+                        let now = loop.time.instant()
+                        if let told, told.number == number, now - told.at < .seconds(30) { break }
+                        told = (now, number)
+                        tell(telling, device: device, number: number, thumbprint: entry.enrolment.thumbprint)
+                    }
+                } catch {
+                    // A relay that had been there may be back in a moment.
+                    guard told != nil, error.mayPass else { throw error }
+                }
+                guard loop.time.instant() + pause < limit else { break }
+                await loop.sleep(for: pause)
+            }
+        } catch {
+            throw refused(error, entry, keyring)
+        }
+        throw Failure(
+            .failed, "nobody has approved the phone in time",
+            next: "While the code lives, run the same command again; after that, ask the website for a new activation.")
+    }
+
+    /// What the person needs to approve, on a phone that is bound already: the same key must be shown there.
+    private static func tell(_ telling: Telling, device: String, number: String?, thumbprint: String) {
+        let words = number.map { ", with the number \($0)" } ?? ""
+        telling(
+            "Waiting until you approve this phone on another one\(words). Its key is shown there: \(thumbprint)",
+            "wait",
+            [
+                "device": .string(device), "number": number.map { .string($0) } ?? .null,
+                "thumbprint": .string(thumbprint),
+            ])
+    }
+
+    /// Between two looks whether somebody has approved.
+    private static let pause: Duration = .seconds(2)
+
+    private static func refused(_ failure: CallFailure, _ entry: Keyring.Entry, _ keyring: Keyring) -> Failure {
+        // A relay that was not reached, or gave no answer, may yet bind this key: it is kept for the next run.
+        if case .refused(let refusal) = failure, (400..<500).contains(refusal.status), refusal.status != 429 {
+            keyring.remove(entry)
+        }
+        return Failure(
+            failure,
+            unauthenticated:
+                "The code may be used up, older than ten minutes, or refused; ask the website for a new activation.")
+    }
+}

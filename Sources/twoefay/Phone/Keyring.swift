@@ -1,0 +1,140 @@
+import Daemon
+import Glibc
+import HTTP
+import JSON
+import Phone
+
+/// The enrolments of one person on this machine: a file for each, which nobody else may read, in one directory.
+struct Keyring {
+    let directory: String
+
+    struct Entry {
+        let path: String
+        let enrolment: Enrolment
+
+        /// What a person calls it by.
+        var title: String { "\(enrolment.website) at \(enrolment.relay.text)" }
+    }
+
+    static let option = Command.Option(
+        "keys", .one("DIR"),
+        "Where the phone keeps its enrolments; $XDG_DATA_HOME/twoefay, or ~/.local/share/twoefay, if left out.")
+    static let choice = Command.Option(
+        "device", .one("ID"),
+        "The phone's device or its beginning, or its website's name; needed where there are several.")
+
+    init(_ invocation: Invocation) throws(Failure) {
+        if let given = invocation.value(Self.option.name) {
+            directory = given
+        } else if let data = Self.variable("XDG_DATA_HOME"), data.hasPrefix("/") {
+            directory = Files.resolve("twoefay", in: data)
+        } else if let home = Self.variable("HOME") {
+            directory = Files.resolve(".local/share/twoefay", in: home)
+        } else {
+            throw Failure(
+                .usage, "there is no home directory to keep the phone's enrolments in", next: "Say where: --keys DIR")
+        }
+    }
+
+    private static func variable(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    // MARK: Reading
+
+    /// In the order of their names.
+    func all() throws(Failure) -> [Entry] {
+        guard Files.exists(directory) else { return [] }
+        do throws(Files.Problem) {
+            var entries: [Entry] = []
+            for name in try Files.names(in: directory) where name.hasSuffix(".json") {
+                let path = Files.resolve(name, in: directory)
+                entries.append(Entry(path: path, enrolment: try Self.read(path)))
+            }
+            return entries
+        } catch {
+            throw Failure(
+                .failed, error.text,
+                next: "It holds the key of a phone. Mend it, move it away, or bind the phone again.")
+        }
+    }
+
+    private static func read(_ path: String) throws(Files.Problem) -> Enrolment {
+        let bytes = try Files.readPrivate(path)
+        do throws(Enrolment.Malformed) {
+            return try Enrolment(kept: bytes)
+        } catch {
+            throw Files.Problem(path, "is no enrolment of a phone: \(error.description)")
+        }
+    }
+
+    /// The one that is meant. Without a choice there must be no other.
+    func chosen(_ invocation: Invocation) throws(Failure) -> Entry {
+        let found = try chosenAmongAll(invocation)
+        guard found.count == 1, let entry = found.first else {
+            let devices = found.map { "\($0.enrolment.device ?? "not bound yet") (\($0.title))" }
+            throw Failure(
+                .usage, "there are several phones: \(devices.joined(separator: ", "))",
+                next: "Say which one: --device ID")
+        }
+        return entry
+    }
+
+    /// All that are meant: at least one.
+    func chosenAmongAll(_ invocation: Invocation) throws(Failure) -> [Entry] {
+        let all = try all()
+        guard !all.isEmpty else {
+            throw Failure(
+                .notFound, "there is no phone in \(directory)",
+                next: "'twoefay phone enrol URI' binds one; the website shows the URI, as a QR code too.")
+        }
+        guard let choice = invocation.value(Self.choice.name) else { return all }
+        let found = all.filter { entry in
+            entry.enrolment.device?.hasPrefix(choice) == true || entry.enrolment.website == choice
+        }
+        guard !found.isEmpty else {
+            throw Failure(
+                .notFound, "there is no phone \(choice) in \(directory)",
+                next: "'twoefay phone list' shows those there are.")
+        }
+        return found
+    }
+
+    /// Those that are bound.
+    func bound(_ invocation: Invocation) throws(Failure) -> [Entry] {
+        let bound = try chosenAmongAll(invocation).filter { $0.enrolment.device != nil }
+        guard !bound.isEmpty else {
+            throw Failure(
+                .notFound, "the phone is not bound yet",
+                next: "Run 'twoefay phone enrol URI' again, with the same URI as before.")
+        }
+        return bound
+    }
+
+    // MARK: Writing
+
+    /// A new one, under a name of its own.
+    func add(_ enrolment: Enrolment) throws(Failure) -> Entry {
+        let name = "\(enrolment.website)-\(enrolment.thumbprint.prefix(12)).json"
+        return try write(Entry(path: Files.resolve(name, in: directory), enrolment: enrolment))
+    }
+
+    /// The same phone, of which more or something else is known now.
+    @discardableResult
+    func update(_ entry: Entry, _ enrolment: Enrolment) throws(Failure) -> Entry {
+        try write(Entry(path: entry.path, enrolment: enrolment))
+    }
+
+    private func write(_ entry: Entry) throws(Failure) -> Entry {
+        do {
+            try Files.makeDirectories(directory, mode: 0o700)
+            try Files.replace(entry.path, JSONWriter.write(try entry.enrolment.json()), mode: 0o600)
+        } catch {
+            throw Failure(
+                .failed, "the phone's key cannot be kept: \(error)", next: "Is --keys right, and the disk full?")
+        }
+        return entry
+    }
+
+    func remove(_ entry: Entry) { Files.remove(entry.path) }
+}

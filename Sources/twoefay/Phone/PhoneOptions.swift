@@ -1,0 +1,82 @@
+import Daemon
+import EventLoop
+import JSON
+import Phone
+import World
+
+/// What the commands of a phone have in common.
+enum PhoneOptions {
+    static let dpop = Command.Option(
+        "dpop", .nothing, "Say who is calling by a signature with each request (DPoP), not by the client certificate.")
+    static let uv = Command.Option(
+        "uv", .one("HOW"),
+        "How the phone made sure of its owner: \(word(Statement.Presence.allCases)); none if left out. It is signed as you say."
+    )
+    static let number = Command.Option(
+        "number", .one("DIGITS"), "The number that the website shows, where it shows one.")
+
+    static func identity(_ invocation: Invocation) -> Responder.Identity {
+        invocation.has(dpop.name) ? .dpop : .certificate
+    }
+
+    static func presence(_ invocation: Invocation) throws(Failure) -> Statement.Presence {
+        try word(invocation, uv, Statement.Presence.none)
+    }
+
+    /// One of the words there are, or the default where none is given.
+    static func word<Word: RawRepresentable<String> & CaseIterable>(
+        _ invocation: Invocation, _ option: Command.Option, _ usual: Word
+    ) throws(Failure) -> Word {
+        guard let text = invocation.value(option.name) else { return usual }
+        guard let word = Word(rawValue: text) else {
+            throw Failure(
+                .usage, "--\(option.name) \(text) is none of \(word(Word.allCases))",
+                next: "Run 'twoefay \(invocation.command.name) --help' for what it takes.")
+        }
+        return word
+    }
+
+    private static func word<Word: RawRepresentable<String>>(_ words: some Collection<Word>) -> String {
+        words.map(\.rawValue).joined(separator: ", ")
+    }
+}
+
+/// Tells what happens while it happens: lines for people, or one JSON value a line.
+struct Telling: Sendable {
+    let isJSON: Bool
+
+    init(_ invocation: Invocation) { isJSON = invocation.has("json") }
+
+    func callAsFunction(_ text: String, _ event: String, _ members: JSONObject = [:]) {
+        guard isJSON else { return Program.say(text + "\n") }
+        var object: JSONObject = ["event": .string(event)]
+        for member in members.members { object.set(member.name, member.value) }
+        Program.say(JSONWriter.text(.object(object)) + "\n")
+    }
+
+    /// A question at the end of which somebody types.
+    func prompt(_ text: String) {
+        if !isJSON { Program.say(text) }
+    }
+}
+
+extension Tool {
+    /// Carries a phone's command out on a loop of its own.
+    static func onLoop<Value: Sendable>(
+        _ work: @escaping @Sendable (EventLoop) async throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        let result: Result<Value, Failure>
+        do throws(SystemFailure) {
+            result = try EventLoop.run("phone", time: SystemTime()) { loop in
+                do throws(Failure) {
+                    return .success(try await work(loop))
+                } catch {
+                    return .failure(error)
+                }
+            }
+        } catch {
+            throw Failure(.failed, error.description, next: "The machine is out of threads or descriptors.")
+        }
+        return try result.get()
+    }
+}

@@ -1,0 +1,197 @@
+import Bytes
+import Crypto
+import EventLoop
+import HTTP
+import JSON
+import TestSupport
+import Testing
+
+@testable import Phone
+
+/// The commands that answer, with a relay whose answers are written down.
+@Suite("twoefay phone: answers", .timeLimit(.minutes(15))) struct AnswerProgramTests {
+    private let owner: Owner
+    private let relay: FakeRelay
+
+    init() throws {
+        owner = try Owner()
+        relay = try FakeRelay()
+    }
+
+    private func listed(_ challenge: String, digits: Int64 = 2) -> Listed {
+        var listed = Listed { $0["number_digits"] = .integer(digits) }
+        listed.challenge = challenge
+        return listed
+    }
+
+    /// What was signed, verified and read.
+    private func claims(_ index: Int) throws -> JSONObject {
+        let object = try JWS.parse(try #require(relay.asked[index].body["answer"]?.string))
+        #expect(object.verify(try owner.kept().key.publicKey))
+        return try #require(try JSONReader.read(object.payload).object)
+    }
+
+    @Test func approvesWhatIsAskedNow() async throws {
+        relay.answer(200, Listed.answer([listed("c1")]))
+        relay.answer(200, ["login": "success"])
+        let ended = try await relay.run { _, address in
+            try owner.keep(try relay.bound(address))
+            return try await owner.phone("approve", "--number", "47", "--uv", "biometric")
+        }
+        #expect(ended.status == 0, "\(ended.errors)")
+        for part in ["The Shop (shop) asks", "alice", "12.00 EUR", "Berlin, DE", "192.0.2.7", "the relay says success"]
+        {
+            #expect(ended.output.contains(part), "\(part)")
+        }
+        let claims = try claims(1)
+        #expect(claims["decision"] == "approve" && claims["number"] == "47" && claims["uv"] == "biometric")
+    }
+
+    @Test(arguments: ["deny", "fraud"]) func saysNo(word: String) async throws {
+        relay.answer(200, Listed.answer([listed("c1"), listed("c2")]))
+        relay.answer(200, ["login": "failure"])
+        let ended = try await relay.run { _, address in
+            try owner.keep(try relay.bound(address))
+            return try await owner.phone(word, "--challenge", "c2", "--json", "--dpop")
+        }
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(
+            try ended.events == [
+                ["device": "d1", "challenge": "c2", "decision": .string(word), "login": "failure"]
+            ])
+        #expect(relay.asked.allSatisfy { $0.certificate == nil && $0.fields["dpop"] != nil })
+        #expect(relay.asked[1].path == "/failure")
+        let claims = try claims(1)
+        #expect(claims["decision"]?.string == word && claims["number"] == nil)
+    }
+
+    /// Nothing of it may reach the relay as an answer.
+    @Test(arguments: [
+        (["approve", "--number", "4"], Int32(2), "has 2 digits"), (["approve"], 2, "there is nobody to ask"),
+        (["approve", "--number", "47", "--uv", "face"], 2, "--uv face is none of none, passcode, biometric"),
+        (["approve", "--number", "47", "--challenge", "c9"], 3, "c9 is not asked"),
+        (["deny", "--device", "d9"], 3, "there is no phone d9"),
+    ])
+    func answersNothingUnclear(arguments: [String], status: Int32, message: String) async throws {
+        relay.answer(200, Listed.answer([listed("c1")]))
+        let ended = try await relay.run { _, address in
+            try owner.keep(try relay.bound(address))
+            return try await owner.begin(arguments + ["--keys", owner.keys]).ended()
+        }
+        #expect(ended.status == status && ended.errors.contains(message), "\(ended.status) \(ended.errors)")
+        #expect(relay.asked.allSatisfy { $0.path == "/pending" })
+    }
+
+    @Test func answersNeitherOfTwoNorWhatItDoesNotKnow() async throws {
+        relay.answer(200, Listed.answer([listed("c1"), listed("c2")]))
+        relay.answer(200, Listed.answer([]))
+        relay.answer(200, Listed.answer([Listed { $0["v"] = 2 }]))
+        try await relay.run { _, address in
+            try owner.keep(try relay.bound(address))
+            let several = try await owner.phone("approve", "--number", "47")
+            #expect(several.status == 2 && several.errors.contains("c2 (The Shop)"), "\(several.errors)")
+            let none = try await owner.phone("deny")
+            #expect(none.status == 3 && none.errors.contains("nothing is asked now"))
+            let newer = try await owner.phone("deny")
+            #expect(newer.status == 1 && newer.errors.contains("a version that this phone does not know"))
+        }
+        #expect(relay.asked.map(\.path) == ["/pending", "/pending", "/pending"])
+    }
+
+    @Test func saysThatAnAnswerDoesNotCount() async throws {
+        relay.answer(200, Listed.answer([listed("c1")]))
+        relay.answer(200, ["login": "failure"])
+        relay.answer(200, Listed.answer([listed("c1")]))
+        relay.answer(409, ["code": "already_decided", "detail": "over", "login": "success"])
+        relay.answer(200, Listed.answer([listed("c1")]))
+        relay.answer(429, ["code": "limited", "detail": "slowly"], fields: [.init("retry-after", "7")])
+        let ended = try await relay.run { _, address in
+            try owner.keep(try relay.bound(address))
+            return [
+                try await owner.phone("approve", "--number", "46"), try await owner.phone("approve", "--number", "46"),
+                try await owner.phone("approve", "--number", "46"),
+            ]
+        }
+        #expect(ended.map(\.status) == [1, 4, 5])
+        #expect(ended[0].output.contains("the relay says failure"))
+        #expect(ended[1].errors.contains("already_decided"))
+        #expect(ended[2].errors.contains("Try again in 7 s."))
+    }
+
+    @Test func watchesWithoutAnybody() async throws {
+        relay.answer(503, ["code": "unavailable"])
+        var newer = Listed { $0["v"] = 2 }
+        newer.challenge = "c0"
+        relay.answer(200, Listed.answer([newer]))
+        relay.answer(200, Listed.answer([listed("c1", digits: 0)]))
+        let relay = relay
+        // Whichever comes first: the answer, or other looks at what is there.
+        for _ in 0..<200 {
+            relay.answer { asked in
+                asked.path == "/pending" ? Listed.answer([listed("c1", digits: 0)]) : ["login": "success"]
+            }
+        }
+        let ended = try await relay.run { _, address in
+            try owner.keep(try relay.bound(address))
+            return try await owner.phone("watch", "--auto", "approve", "--once", "--json")
+        }
+        #expect(ended.status == 0, "\(ended.errors)")
+        let events = try ended.events
+        #expect(
+            events.map { $0["event"]?.string } == ["watching", "trouble", "refused", "request", "answered", "ended"])
+        #expect(events[3]["context"]?.object == listed("c1", digits: 0).context)
+        #expect(relay.asked[0].fields["prefer"] == "wait=60")
+    }
+
+    @Test func readsNumbersFromWhoeverHandsThemOver() async throws {
+        relay.answer(200, Listed.answer([listed("c1")]))
+        let relay = relay
+        for _ in 0..<200 {
+            relay.answer { asked in
+                asked.path == "/pending" ? Listed.answer([listed("c1")]) : ["login": "failure"]
+            }
+        }
+        let ended = try await relay.run { _, address in
+            try owner.keep(try relay.bound(address))
+            return try await owner.phone("watch", "--auto", "approve", "--once", "--json", input: "46\n")
+        }
+        // It was the wrong one.
+        #expect(ended.status == 1, "\(ended.errors)")
+        let answered = try #require(relay.asked.firstIndex { $0.path == "/success" })
+        #expect(try claims(answered)["number"] == "46")
+    }
+
+    @Test func asksAPersonAtATerminal() async throws {
+        let relay = relay
+        for _ in 0..<200 {
+            relay.answer { asked in
+                asked.path == "/pending" ? Listed.answer([listed("c1")]) : ["login": "success"]
+            }
+        }
+        let terminal = try Input.terminal()
+        let ended = try await relay.run { _, address in
+            try owner.keep(try relay.bound(address))
+            let child = try owner.begin(["watch", "--once", "--keys", owner.keys], input: terminal.child)
+            try await child.says("[a]pprove, [d]eny, [f]raud (this was not me), [i]gnore: ")
+            terminal.write("a\n")
+            try await child.says("The number that The Shop shows: ")
+            terminal.write("4x\n")
+            try await child.says("No: the number that the website shows has 2 digits.\n[a]pprove")
+            terminal.write("a\n")
+            try await child.says("digits.\n[a]pprove, [d]eny, [f]raud (this was not me), [i]gnore: The number")
+            terminal.write("47\n")
+            return await child.ended()
+        }
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(ended.output.contains("Approved: the relay says success."))
+        let answered = try #require(relay.asked.firstIndex { $0.path == "/success" })
+        #expect(try claims(answered)["number"] == "47")
+    }
+
+    @Test func watchesNothingWhereNobodyCanAnswer() async throws {
+        let ended = try await owner.phone("watch")
+        #expect(ended.status == 2 && ended.errors.contains("there is nobody to ask"))
+        #expect(try await owner.phone("watch", "--auto", "sometimes").status == 2)
+        #expect(try await owner.phone("watch", "--auto", "deny").status == 3)
+    }
+}

@@ -1,0 +1,169 @@
+import Bytes
+import Crypto
+import EventLoop
+import HTTP
+import JSON
+import TestSupport
+import Testing
+import World
+
+@testable import Phone
+
+/// The commands about the phone itself, with a relay whose answers are written down.
+@Suite("twoefay phone: enrolment", .timeLimit(.minutes(15))) struct EnrolProgramTests {
+    private let owner: Owner
+    private let relay: FakeRelay
+
+    init() throws {
+        owner = try Owner()
+        relay = try FakeRelay()
+    }
+
+    private func uri(_ address: WebAddress) -> String {
+        "twoefay://enrol?relay=\(address.text)&website=shop&token=ab12&code=f91r8F9C"
+            + "&pin=\(Base64URL.encode(relay.authority.keyThumbprint))"
+    }
+
+    /// Answers the next /verify for whatever key it brings.
+    private func verify(_ revocation: String = "revocation-1") {
+        let relay = relay
+        relay.answer { asked in
+            let proof = try JWS.parse(asked.body["proof"]?.string ?? "")
+            let key = try P256PublicKey(jwk: proof.header["jwk"] ?? .null)
+            return [
+                "login": "verified", "device": "d1", "certificate": try relay.certificate("d1", key),
+                "revocation_code": .string(revocation),
+            ]
+        }
+    }
+
+    @Test func keepsItsKeyWhereNobodyElseReadsIt() async throws {
+        verify()
+        let bound = try await relay.run { _, address in
+            try await owner.phone("enrol", uri(address), "--name", "Alice's", "--json")
+        }
+        try #require(bound.status == 0, "\(bound.errors)")
+        let told = try #require(try bound.events.first)
+        #expect(told["event"] == "verified" && told["device"] == "d1")
+        #expect(told["revocation_code"] == "revocation-1")
+        #expect(TemporaryDirectory.mode(of: owner.keys) == 0o700)
+        let path = try #require(told["path"]?.string)
+        #expect(TemporaryDirectory.mode(of: path) == 0o600)
+        let text = try TextFile.read(path)
+        #expect(!text.contains("revocation-1") && !text.contains("f91r8F9C"))
+        let kept = try owner.kept()
+        #expect(kept.device == "d1" && kept.name == "Alice's" && kept.thumbprint == told["thumbprint"]?.string)
+
+        let listed = try await owner.phone("list", "--json")
+        let phones = try #require(try listed.events.first?["phones"]?.array)
+        #expect(phones.count == 1 && phones[0].object?["device"] == "d1")
+        let shown = try await owner.phone("show")
+        #expect(shown.output.contains("device: d1\nstate: bound\nwebsite: shop\n"))
+        #expect(!shown.output.contains("PRIVATE"))
+
+        // Whoever had read it would be the phone.
+        _ = try await Child.run("chmod", ["644", path])
+        for command in ["list", "show", "watch", "approve"] {
+            let refused = try await owner.phone(command, "--json", "--auto", "deny")
+            let plain = try await owner.phone(command, "--json")
+            let ended = command == "watch" ? refused : plain
+            #expect(ended.status == 1)
+            #expect(ended.failure?.contains("can be read by others") == true, "\(ended.errors)")
+        }
+    }
+
+    @Test func waitsForAnApproval() async throws {
+        relay.answer(200, ["login": "wait", "device": "d1", "number": "47"])
+        verify()
+        let bound = try await relay.run { _, address in try await owner.phone("enrol", uri(address), "--json") }
+        try #require(bound.status == 0, "\(bound.errors)")
+        let events = try bound.events
+        #expect(events.map { $0["event"] } == ["wait", "verified"])
+        #expect(events[0]["number"] == "47")
+        #expect(try events[0]["thumbprint"]?.string == owner.kept().thumbprint)
+        #expect(relay.asked[0].body == relay.asked[1].body)
+    }
+
+    @Test func takesUpWhatWasCutOff() async throws {
+        relay.answer(500, [:])
+        relay.answer(200, ["login": "wait", "device": "d1"])
+        verify()
+        let (first, second, third) = try await relay.run { _, address in
+            (
+                try await owner.phone("enrol", uri(address)),
+                try await owner.phone("enrol", uri(address), "--wait", "0"),
+                try await owner.phone("enrol", "-", input: uri(address) + "\n")
+            )
+        }
+        #expect(first.status == 5 && second.status == 1 && third.status == 0, "\(third.errors)")
+        let keys = try relay.asked.map { try JWS.parse($0.body["proof"]?.string ?? "").header["jwk"] }
+        #expect(keys[0] == keys[1] && keys[1] == keys[2])
+        #expect(owner.names.count == 1)
+    }
+
+    @Test func keepsNothingOfACodeThatIsRefused() async throws {
+        relay.answer(401, ["code": "unauthenticated", "detail": "no"])
+        let refused = try await relay.run { _, address in try await owner.phone("enrol", uri(address), "--json") }
+        #expect(refused.status == 1)
+        #expect(refused.failure == "the relay answered 401, unauthenticated: no")
+        #expect(owner.names == [])
+        let nonsense = try await owner.phone("enrol", "twoefay://enrol?website=shop")
+        #expect(nonsense.status == 2 && nonsense.errors.contains("this is no activation: relay must be"))
+        let none = try await owner.phone("show")
+        #expect(none.status == 3 && none.errors.contains("there is no phone in \(owner.keys)"))
+    }
+
+    @Test func changesAndUnbinds() async throws {
+        relay.answer(200, [:])
+        relay.answer(401, ["code": "unauthenticated"])
+        relay.answer(204, [:])
+        try await relay.run { _, address in
+            try owner.keep(try relay.bound(address))
+            let changed = try await owner.phone("change", "--name", "Old", "--dev-token", "efgh", "--json")
+            #expect(changed.status == 0, "\(changed.errors)")
+            let kept = try owner.kept()
+            #expect(kept.name == "Old" && kept.pushToken == "efgh")
+            let refused = try await owner.phone("unbind")
+            #expect(refused.status == 1 && refused.errors.contains("unbind --forget"))
+            #expect(owner.names.count == 1)
+            let gone = try await owner.phone("unbind")
+            #expect(gone.status == 0, "\(gone.errors)")
+            #expect(owner.names == [])
+            try owner.keep(try relay.bound(address))
+            #expect(try await owner.phone("unbind", "--forget").status == 0)
+            #expect(owner.names == [])
+        }
+        #expect(relay.asked.map { "\($0.method) \($0.path)" } == ["POST /device", "DELETE /device", "DELETE /device"])
+        #expect(relay.asked.allSatisfy { $0.certificate?.uris == ["twoefay:device:d1"] })
+    }
+
+    @Test func renewsWhatIsNearlyOver() async throws {
+        let relay = relay
+        try await relay.run { _, address in
+            let old = try relay.bound(address, days: 29)
+            try owner.keep(old)
+            relay.answer(200, ["certificate": try relay.certificate("d1", old.key.publicKey)])
+            relay.answer(200, Listed.answer([]))
+            #expect(try await owner.phone("approve").status == 3)
+            let kept = try owner.kept()
+            #expect(kept.certificate != old.certificate && kept.thumbprint == old.thumbprint)
+        }
+        #expect(relay.asked.map(\.path) == ["/device", "/pending"])
+    }
+
+    @Test func revokesWithTheCodeAlone() async throws {
+        relay.answer(200, [:])
+        let pin = Base64URL.encode(relay.authority.keyThumbprint)
+        let (revoked, distrusted) = try await relay.run { _, address in
+            (
+                try await owner.begin(["revoke", "revocation-1", "--relay", address.text, "--pin", pin]).ended(),
+                try await owner.begin(["revoke", "revocation-1", "--relay", address.text]).ended()
+            )
+        }
+        #expect(revoked.status == 0, "\(revoked.errors)")
+        #expect(distrusted.status == 5 && distrusted.errors.contains("certificate verify failed"))
+        #expect(relay.asked.map(\.body) == [["revocation_code": "revocation-1"]])
+        let nowhere = try await owner.begin(["revoke", "revocation-1"]).ended()
+        #expect(nowhere.status == 2 && nowhere.errors.contains("--relay must be"))
+    }
+}
