@@ -134,7 +134,8 @@ let package = Package(
         tests(
             "Demo",
             [
-                "Bytes", "Crypto", "Demo", "EventLoop", "HTTP", "JSON", "Phone", "TLS", "TestSupport", "World", "twoefay",
+                "Bytes", "Crypto", "Demo", "EventLoop", "HTTP", "JSON", "Phone", "TLS", "TestSupport", "World",
+                "twoefay",
                 "twoefayd",
             ]),
         tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "World"]),

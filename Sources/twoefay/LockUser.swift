@@ -38,7 +38,8 @@ extension Tool {
         let desk = try OperatorsDesk(try Settings.load(invocation))
         defer { desk.close() }
         let user = try desk.user(invocation)
-        guard try desk.run({ Locks.unlock(user.id, from: [.locked, .frozen], by: .operator, at: desk.now, as: $0) }) else {
+        guard try desk.run({ Locks.unlock(user.id, from: [.locked, .frozen], by: .operator, at: desk.now, as: $0) })
+        else {
             throw Failure(
                 .conflict, "\(user.called) is neither locked nor frozen",
                 next: "Nothing was changed. 'twoefay user show' tells how their newest login ended.")
