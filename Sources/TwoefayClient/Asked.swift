@@ -24,10 +24,12 @@ public struct Asked: Sendable, Equatable {
     public var details: [Detail]
     public var ip: String?
     public var userAgent: String?
+    /// When it asked, by its own clock: seconds since 1970.
+    public var askedAt: Int64
 
     public init(
         challenge: String, username: String, request: String, number: String?, service: String? = nil,
-        action: String? = nil, details: [Detail] = [], ip: String? = nil, userAgent: String? = nil
+        action: String? = nil, details: [Detail] = [], ip: String? = nil, userAgent: String? = nil, askedAt: Int64
     ) {
         self.challenge = challenge
         self.username = username
@@ -38,5 +40,6 @@ public struct Asked: Sendable, Equatable {
         self.details = details
         self.ip = ip
         self.userAgent = userAgent
+        self.askedAt = askedAt
     }
 }

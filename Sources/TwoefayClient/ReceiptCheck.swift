@@ -32,30 +32,40 @@ public struct ReceiptCheck: Sendable {
     private let website: String
     private let displayName: String?
     private let leastVerification: UserVerification
+    private let leastDigits: Int
+    private let longestAge: Int64
 
     /// - Parameters:
     ///   - origin: of the relay, as in its settings: `https://host:port`.
     ///   - website: this website's name, as in its certificate.
     ///   - displayName: what phones are to call this website; nil leaves that to the relay.
     ///   - leastVerification: what this website wants of `uv`.
+    ///   - leastDigits: of the number. A relay that lies can leave the number out, for the website and the phone alike, and
+    ///     make a person say yes by habit: only the website can know that there should have been one.
+    ///   - longestAge: seconds from /login to the check; no challenge lives longer than 600.
     public init(
         origin: String, website: String, displayName: String? = nil,
-        leastVerification: UserVerification = UserVerification.none
+        leastVerification: UserVerification = UserVerification.none, leastDigits: Int = 0, longestAge: Int64 = 600
     ) {
         audience = "\(origin)#\(website)"
         self.website = website
         self.displayName = displayName
         self.leastVerification = leastVerification
+        self.leastDigits = leastDigits
+        self.longestAge = longestAge
     }
 
     /// - Parameters:
     ///   - phones: those pinned for the user whom `asked` names, and of no other.
+    ///   - now: by this website's own clock, in seconds since 1970: what the relay says of time is not believed either.
     ///   - spend: takes the request out of those that are open, in one step; false unless this very call did. It is called
     ///     last, so that a receipt which is refused for anything else uses nothing up.
     public func approval(
-        _ answered: Answered, to asked: Asked, from phones: [PinnedPhone], spend: (_ request: String) async -> Bool
+        _ answered: Answered, to asked: Asked, from phones: [PinnedPhone], at now: Int64,
+        spend: (_ request: String) async -> Bool
     ) async throws(ReceiptFault) -> Approval {
         let approval = try approval(answered, to: asked, from: phones)
+        guard now - asked.askedAt <= longestAge else { throw .age }
         guard await spend(asked.request) else { throw .requestUsed }
         return approval
     }
@@ -78,6 +88,7 @@ public struct ReceiptCheck: Sendable {
         try ShownContext(context).agree(with: asked, website: website, displayName: displayName)
         guard claims.challenge.isExactly(asked.challenge) else { throw .challenge }
         guard claims.userVerification >= leastVerification else { throw .userVerification }
+        guard asked.number?.utf8.count ?? 0 >= leastDigits else { throw .digits }
         return Approval(
             device: phone.device, userVerification: claims.userVerification, signedAt: claims.issuedAt)
     }

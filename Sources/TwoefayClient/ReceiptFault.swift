@@ -32,6 +32,10 @@ public enum ReceiptFault: Error, Sendable, Equatable {
     case challenge
     /// The phone made less sure of its owner than this website wants.
     case userVerification
+    /// No number was asked, or a shorter one than this website wants.
+    case digits
+    /// The login was asked for too long ago.
+    case age
 }
 
 extension ReceiptFault: CustomStringConvertible {
@@ -56,6 +60,8 @@ extension ReceiptFault: CustomStringConvertible {
         case .field(let name): "the phone did not show \(name) as it was sent"
         case .challenge: "the receipt answers another challenge"
         case .userVerification: "the phone did not make sure enough of its owner"
+        case .digits: "the number has fewer digits than this website wants"
+        case .age: "the login was asked for too long ago"
         }
     }
 }

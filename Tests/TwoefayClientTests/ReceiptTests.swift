@@ -9,7 +9,9 @@ import TwoefayClient
     @Test func anHonestOneIsAnApproval() async throws {
         let login = try Login()
         let spent = Mutex<[String]>([])
-        let approval = try await login.check.approval(try login.signed(), to: login.asked, from: [login.phone]) {
+        let approval = try await login.check.approval(
+            try login.signed(), to: login.asked, from: [login.phone], at: login.now
+        ) {
             request in
             spent.withLock { $0.append(request) }
             return true
@@ -24,8 +26,26 @@ import TwoefayClient
         for name in ["service", "action", "details", "ip", "place", "user_agent"] { login.context[name] = nil }
         login.context["number_digits"] = 0
         login.claims["number"] = nil
-        login.asked = Asked(challenge: login.asked.challenge, username: "ada", request: "r-7f3k", number: nil)
+        login.asked = Asked(
+            challenge: login.asked.challenge, username: "ada", request: "r-7f3k", number: nil,
+            askedAt: login.asked.askedAt)
+        #expect(await login.fault(try login.signed()) == .digits)
+        login.leastDigits = 0
         #expect(await login.fault(try login.signed()) == nil)
+    }
+
+    /// To the second ten minutes old is not too old.
+    @Test(arguments: [(-5, false), (0, false), (600, false), (601, true), (86_400, true)] as [(Int64, Bool)])
+    func anOldLoginIsNotApproved(age: Int64, isTooOld: Bool) async throws {
+        var login = try Login()
+        login.now = login.asked.askedAt + age
+        #expect(await login.fault(try login.signed()) == (isTooOld ? .age : nil))
+    }
+
+    @Test(arguments: [0, 2, 3]) func theWebsiteMayWantANumber(digits: Int) async throws {
+        var login = try Login()
+        login.leastDigits = digits
+        #expect(await login.fault(try login.signed()) == (digits > 2 ? .digits : nil))
     }
 
     /// An empty list, as some would write none.
@@ -43,7 +63,8 @@ import TwoefayClient
         var faults: [ReceiptFault?] = []
         for receipt in [receipts[0], receipts[0], receipts[1]] {
             do throws(ReceiptFault) {
-                _ = try await login.check.approval(receipt, to: login.asked, from: [login.phone]) { request in
+                _ = try await login.check.approval(receipt, to: login.asked, from: [login.phone], at: login.now) {
+                    request in
                     open.withLock { $0.remove(request) != nil }
                 }
                 faults.append(nil)
@@ -59,7 +80,7 @@ import TwoefayClient
         login.context["ip"] = "198.51.100.1"
         let refused = try login.signed()
         await #expect(throws: ReceiptFault.field("ip")) {
-            try await login.check.approval(refused, to: login.asked, from: [login.phone]) { _ in
+            try await login.check.approval(refused, to: login.asked, from: [login.phone], at: login.now) { _ in
                 Issue.record("spent")
                 return true
             }
@@ -75,7 +96,9 @@ import TwoefayClient
         let isEnough = try #require(order.firstIndex(of: made)) >= (try #require(order.firstIndex(of: wanted)))
         let answered = try login.signed()
         do throws(ReceiptFault) {
-            let approval = try await check.approval(answered, to: login.asked, from: [login.phone]) { _ in true }
+            let approval = try await check.approval(answered, to: login.asked, from: [login.phone], at: login.now) {
+                _ in true
+            }
             #expect(isEnough && approval.userVerification == made)
         } catch {
             #expect(!isEnough && error == .userVerification)

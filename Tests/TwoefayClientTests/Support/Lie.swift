@@ -129,6 +129,16 @@ extension Lie {
             login.asked.number = nil
             return try login.signed()
         },
+        Lie("no number for anybody", .digits) { login in
+            login.asked.number = nil
+            login.claims["number"] = nil
+            login.context["number_digits"] = 0
+            return try login.signed()
+        },
+        Lie("an approval that was kept back", .age) { login in
+            login.asked.askedAt -= 1
+            return try login.signed()
+        },
         Lie("a phone that was told to ask for none", .field("number_digits")) { login in
             login.context["number_digits"] = 0
             return try login.signed()

@@ -14,7 +14,10 @@ struct Login {
         challenge: "9a41c0ffee9a41c0ffee9a41c0ffee00", username: "ada", request: "r-7f3k", number: "07",
         service: "Payments", action: "transfer",
         details: [.init(label: "amount", value: "12,00 €"), .init(label: "payee", value: "Zoë")], ip: "203.0.113.7",
-        userAgent: "Firefox/140 (X11)")
+        userAgent: "Firefox/140 (X11)", askedAt: 1_795_249_354)
+    /// The website's clock when it checks.
+    var now: Int64 = 1_795_249_954
+    var leastDigits = 2
     var device = "0f3a0f3a0f3a0f3a0f3a0f3a0f3a0f3a"
     var context: JSONObject
     var header: JSONObject
@@ -40,7 +43,9 @@ struct Login {
         ]
     }
 
-    var check: ReceiptCheck { ReceiptCheck(origin: Self.origin, website: "shop", displayName: "The Shop") }
+    var check: ReceiptCheck {
+        ReceiptCheck(origin: Self.origin, website: "shop", displayName: "The Shop", leastDigits: leastDigits)
+    }
     var phone: PinnedPhone { PinnedPhone(device: device, key: key.publicKey) }
 
     var shown: [UInt8] { JSONWriter.write(context) }
@@ -67,7 +72,7 @@ struct Login {
     /// What the website's check says of it, with a request that is open.
     func fault(_ answered: Answered) async -> ReceiptFault? {
         do throws(ReceiptFault) {
-            _ = try await check.approval(answered, to: asked, from: [phone]) { _ in true }
+            _ = try await check.approval(answered, to: asked, from: [phone], at: now) { _ in true }
             return nil
         } catch {
             return error
