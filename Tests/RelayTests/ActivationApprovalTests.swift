@@ -94,6 +94,28 @@ import World
         #expect(refusals.filter { $0 == Relay.noApproval }.count == 7)
     }
 
+    /// A thief who approved of a phone of their own before the stolen one was taken away.
+    @Test(arguments: StoreKind.all) func anApprovalEndsWithThePhoneThatGaveIt(kind: StoreKind) async throws {
+        let (person, phone) = try await person(kind, ["number": "0"])
+        let rig = person.rig
+        let (challenge, _) = try asked(await person.refusedCode())
+        try await person.decide(challenge, .approve, by: phone)
+        try await rig.on { relay in try await relay.unbind(by: phone) }
+        #expect(await person.refusedCode(challenge) == Relay.noApproval)
+        #expect(try rig.count("SELECT count(*) FROM activation WHERE approval = 'user'") == 0)
+    }
+
+    @Test(arguments: StoreKind.all, [UserState.frozen, .locked])
+    func whoIsNotAskedGetsNoCode(kind: StoreKind, state: UserState) async throws {
+        let (person, phone) = try await person(kind, ["number": "0"])
+        let (challenge, _) = try asked(await person.refusedCode())
+        try await person.decide(challenge, .approve, by: phone)
+        try person.rig.execute("UPDATE user SET state = '\(state.rawValue)'")
+        #expect(await person.refusedCode(challenge) == Relay.noApproval)
+        try person.rig.execute("UPDATE user SET state = 'active'")
+        #expect(await person.refusedCode(challenge) == nil)
+    }
+
     @Test(arguments: StoreKind.all) func whoHasNoPhoneLeftNeedsAnOperator(kind: StoreKind) async throws {
         let (person, phone) = try await person(kind)
         let rig = person.rig

@@ -164,10 +164,11 @@ import World
         #expect(try rig.count("SELECT count(*) FROM challenge WHERE reason = 'undeliverable'") == 1)
     }
 
-    @Test(arguments: StoreKind.all) func aFrozenUserGetsNoPhone(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all, [UserState.frozen, .locked])
+    func whoIsNotAskedGetsNoPhone(kind: StoreKind, state: UserState) async throws {
         let scene = try await Scene.set(kind, ["further-factors": "website"])
         let rig = scene.person.rig
-        try rig.execute("UPDATE user SET state = 'frozen'")
+        try rig.execute("UPDATE user SET state = '\(state.rawValue)'")
         #expect(await scene.verify() == .failure(.unauthenticated))
         try rig.execute("UPDATE user SET state = 'active'")
         #expect(await scene.verify().bound != nil)

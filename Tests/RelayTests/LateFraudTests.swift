@@ -122,4 +122,27 @@ import World
         }
         #expect(try rig.count(frozen) == 0)
     }
+
+    /// Who tricks somebody into an approval must not come back with it after the unlock.
+    @Test(arguments: StoreKind.all) func whatWasApprovedOfBeforeEndsWithIt(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let (rig, shop) = (cast.rig, cast.shop)
+        let approved = try await cast.ask()
+        #expect(try await rig.decide(.approve, approved.challenge, number: "47", by: cast.second) == .success)
+        _ = try await rig.on { relay in
+            try await relay.activate(username: "ada", approval: nil, by: shop, as: relay.operations.new())
+        }
+        try rig.execute("UPDATE challenge SET approves = x'01' WHERE id = x'\(approved.challenge)'")
+        try rig.execute("UPDATE device SET state = 'waiting' WHERE id = x'\(cast.second.credential.id)'")
+        try rig.execute("UPDATE activation SET approval = 'user' WHERE used_at IS NULL")
+        let left = [
+            "SELECT count(*) FROM challenge WHERE approves IS NOT NULL AND used_by IS NULL",
+            "SELECT count(*) FROM device WHERE state = 'waiting'",
+            "SELECT count(*) FROM activation WHERE approval = 'user' AND used_at IS NULL",
+        ]
+        for query in left { #expect(try rig.count(query) == 1) }
+        try await report(approved, by: cast.first, cast, result: "success")
+        #expect(try rig.count(frozen) == 1)
+        for query in left { #expect(try rig.count(query) == 0) }
+    }
 }

@@ -84,7 +84,7 @@ private let useApproval = Statement(
     """
     UPDATE challenge SET used_by = ?
     WHERE id = ? AND approves = ? AND decision = 'approve' AND used_by IS NULL AND EXISTS
-    (SELECT 1 FROM user u WHERE u.id = ? AND u.id = challenge.user_id AND u.operation = ?)
+    (SELECT 1 FROM user u WHERE u.id = ? AND u.id = challenge.user_id AND u.operation = ? AND u.state = 'active')
     """)
 
 private let insertion = """

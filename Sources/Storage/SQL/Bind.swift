@@ -165,14 +165,15 @@ private let others = " (SELECT count(*) FROM device o WHERE o.user_id = ? AND o.
 private let hasRoom = others + " <> 'revoked') < ?"
 private let hasNoRoom = others + " <> 'revoked') >= ?"
 
-/// Everything that a binding depends on. While a user is frozen nothing is bound, but by the operator's word; a further
-/// phone is bound with an approval or waits for one; a key is one phone's, and that phone neither suspended nor unbound.
+/// Everything that a binding depends on. While a user is locked or frozen nothing is bound, but by the operator's word; a
+/// further phone is bound with an approval or waits for one; a key is one phone's, and that phone neither suspended nor
+/// unbound.
 private let useActivation = Statement(
     """
     UPDATE activation SET used_at = ?, operation = ?
     WHERE digest = ? AND user_id = ? AND used_at IS NULL AND expires_at > ? AND EXISTS
     (SELECT 1 FROM user u WHERE u.id = activation.user_id AND u.operation = ?
-    AND (u.state <> 'frozen' OR activation.approval = 'operator')
+    AND (u.state = 'active' OR activation.approval = 'operator')
     AND (? = 1 OR u.proved_at IS NULL OR activation.approval IS NOT NULL
     OR EXISTS (SELECT 1 FROM device d WHERE d.id = ? AND d.state = 'active')))
     AND NOT EXISTS
@@ -217,7 +218,7 @@ private let useApproval = Statement(
     """
     UPDATE challenge SET used_by = ?
     WHERE id = ? AND user_id = ? AND approves = ? AND decision = 'approve' AND used_by IS NULL AND EXISTS
-    (SELECT 1 FROM user u WHERE u.id = challenge.user_id AND u.operation = ? AND u.state <> 'frozen') AND EXISTS
+    (SELECT 1 FROM user u WHERE u.id = challenge.user_id AND u.operation = ? AND u.state = 'active') AND EXISTS
     (SELECT 1 FROM device d WHERE d.id = ? AND d.state = 'waiting' AND d.approval = challenge.id) AND
     """ + others + " IN ('active', 'suspended')) < ?")
 

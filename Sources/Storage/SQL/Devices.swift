@@ -75,9 +75,7 @@ public enum Phones {
             Step(dropPushes, user, .id(change.device), done),
             Step(endApprovals, .moment(change.at), done, user, done),
             Step(dropErrandsOfApprovals, user, done),
-            Step(dropWaiting, user, .id(change.device), done),
-            Step(dropApproved, user, done),
-        ]
+        ] + Unspent.ended(of: change.user, but: change.device, by: done)
     }
 
     /// Of the rows of `device`: what its website sees.
@@ -149,11 +147,5 @@ private let dropErrandsOfApprovals = Statement(
     /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE */
     /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
     """ + ofEndedApprovals + " /*S! ) */")
-
-private let dropWaiting = Statement(
-    "DELETE FROM device WHERE user_id = ? AND id <> ? AND state = 'waiting' AND" + changed)
-
-private let dropApproved = Statement(
-    "DELETE FROM activation WHERE user_id = ? AND used_at IS NULL AND approval = 'user' AND" + changed)
 
 private let endedApprovals = Statement("SELECT c.id FROM challenge c WHERE" + ofEndedApprovals)
