@@ -53,7 +53,7 @@ extension Tool {
     private static func warning(_ user: Accounts.User) -> String {
         guard user.state != .active else { return "" }
         return "\n\(user.username) is \(user.state.rawValue), and cannot log in before: "
-            + "twoefay user unlock \(user.username) --website \(user.website)"
+            + "twoefay user unlock \(user.username.asShellWord) --website \(user.website)"
     }
 }
 

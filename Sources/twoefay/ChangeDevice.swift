@@ -56,7 +56,8 @@ extension Accounts.Device {
             switch view.state {
             case wanted: "Nothing was changed."
             case .revoked:
-                "A phone that is unbound stays so; to bind it anew: twoefay user activate \(username) --website \(website)"
+                "A phone that is unbound stays so; to bind it anew: "
+                    + "twoefay user activate \(username.asShellWord) --website \(website)"
             case .waiting:
                 "It waits for its user's approval. To send it away: twoefay device revoke \(view.id.text)"
             case .active, .suspended: "Nothing was changed; somebody else changed it at the same moment. Try again."

@@ -14,7 +14,7 @@ extension Tool {
         let user = try desk.user(invocation)
         let none =
             "\(user.called) has no phone. "
-            + "The website binds one, or: twoefay user activate \(user.username) --website \(user.website)"
+            + "The website binds one, or: twoefay user activate \(user.username.asShellWord) --website \(user.website)"
         return Report(
             user.devices.isEmpty ? none : Table(Accounts.Device.headings, user.devices.map(\.row)).text,
             json: .object([

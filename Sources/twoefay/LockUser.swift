@@ -22,7 +22,7 @@ extension Tool {
         return Report(
             """
             \(user.called) is locked. Every login of theirs fails with the reason locked, and no phone is asked.
-            To lift it: twoefay user unlock \(user.username) --website \(user.website)
+            To lift it: twoefay user unlock \(user.username.asShellWord) --website \(user.website)
             """, json: user.changed(to: .locked))
     }
 

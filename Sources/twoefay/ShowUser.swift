@@ -33,7 +33,8 @@ extension Accounts.User {
         lines.append("")
         lines.append(
             devices.isEmpty
-                ? "No phone is bound. The website binds one, or: twoefay user activate \(username) --website \(website)"
+                ? "No phone is bound. The website binds one, or: "
+                    + "twoefay user activate \(username.asShellWord) --website \(website)"
                 : Table(Accounts.Device.headings, devices.map(\.row)).text)
         switch state {
         case .active: break
@@ -47,5 +48,5 @@ extension Accounts.User {
         return lines.joined(separator: "\n")
     }
 
-    private var unlocking: String { "twoefay user unlock \(username) --website \(website)" }
+    private var unlocking: String { "twoefay user unlock \(username.asShellWord) --website \(website)" }
 }

@@ -66,6 +66,13 @@ import World
         #expect(try scene.trail("user.unlocked", outcome: "operator") == 1)
     }
 
+    @Test func whatPeopleCopyRunsNothingElse() async throws {
+        let scene = try await Scene(.file)
+        _ = try await scene.registered("it's $(id)", email: "ada@example.com")
+        let locked = try await scene.tool(["user", "lock", "it's $(id)", "--website", "shop"])
+        #expect(locked.output.contains(#"twoefay user unlock 'it'\''s $(id)' --website shop"#), "\(locked.output)")
+    }
+
     @Test(arguments: stores) func anOperatorLiftsAFreeze(_ kind: StoreKind) async throws {
         let scene = try await Scene(kind)
         _ = try await scene.registered("ada")

@@ -57,9 +57,10 @@ struct Scene {
 
     // MARK: The website
 
-    func registered(_ username: String) async throws -> Enrolment {
+    func registered(_ username: String, email: String? = nil) async throws -> Enrolment {
+        let email = email ?? "\(username)@example.com"
         let answer = try await shop.curl(
-            "POST", "/register", json: #"{"username":"\#(username)","email":"\#(username)@example.com"}"#)
+            "POST", "/register", json: #"{"username":"\#(username)","email":"\#(email)"}"#)
         try #require(answer.status == 201, "\(answer)")
         return (
             try #require(answer["token"]?.string), try #require(answer["activation"]?.object?["code"]?.string)
