@@ -33,7 +33,7 @@ extension Tool {
     static let reportFraud = Verb(
         command: Command(
             "phone fraud", "Says no to what is asked now: somebody else is at it.", options: refusing,
-            notes: "All factors of the user are frozen until the operator or the website lifts that.")
+            notes: "All factors of the user are frozen until the operator lifts that.")
     ) { invocation throws(Failure) in try answerOnce(invocation) { _ throws(Failure) in .fraud } }
 
     private static let challenge = Command.Option(
