@@ -55,6 +55,15 @@ private func help(_ arguments: String...) throws -> String {
     }
 
     @Test(
+        "Codes that begin with a dash are words",
+        arguments: ["-", "-9aZ_w4", "-json", "--9aZ_w4", "--A"])
+    func dashes(code: String) throws {
+        #expect(try invocation("website", "add", code).operands == [code])
+        #expect(try invocation("website", "add", "shop", "--out", code).value("out") == code)
+        #expect(try invocation("website", "add", "shop", "--host", code, "b").values("host") == [code, "b"])
+    }
+
+    @Test(
         "What is wrong is named",
         arguments: [
             (["wibsite"], "wibsite is no command; did you mean website?"),

@@ -35,7 +35,7 @@ public struct CommandLineReader: Sendable {
             } else if argument == "--" {
                 operands += rest
                 rest = []
-            } else if argument.hasPrefix("-") && argument != "-" {
+            } else if Self.isOption(argument) {
                 try take(argument, from: &rest, for: command, into: &given)
             } else if command != nil {
                 operands.append(argument)
@@ -76,9 +76,9 @@ public struct CommandLineReader: Sendable {
         case .nothing:
             guard values.isEmpty else { throw usage("--\(option.name) takes no value", words) }
         case .one, .many:
-            if values.isEmpty { values += isValue(rest.first) ? [rest.removeFirst()] : [] }
+            if values.isEmpty { values += Self.isValue(rest.first) ? [rest.removeFirst()] : [] }
             if case .many = option.takes, parts.count == 1 {
-                while isValue(rest.first) { values.append(rest.removeFirst()) }
+                while Self.isValue(rest.first) { values.append(rest.removeFirst()) }
             }
             guard let first = values.first, !first.isEmpty else {
                 throw usage("--\(option.name) needs a value: \(option.shape)", words)
@@ -91,9 +91,14 @@ public struct CommandLineReader: Sendable {
         given[option.name, default: []] += values
     }
 
-    private func isValue(_ word: String?) -> Bool {
-        guard let word else { return false }
-        return !word.hasPrefix("-") || word == "-"
+    private static func isValue(_ word: String?) -> Bool { word.map { $0 != "--" && !isOption($0) } ?? false }
+
+    /// Options are spelled in small letters and dashes. Whatever else begins with a dash is a word: one in 64 codes and pins
+    /// does, since that is how base64url is written.
+    private static func isOption(_ word: String) -> Bool {
+        guard word.hasPrefix("--") else { return word.hasPrefix("-") && word.utf8.count == 2 }
+        let name = word.utf8.dropFirst(2).prefix { $0 != UInt8(ascii: "=") }
+        return name.allSatisfy { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) || $0 == UInt8(ascii: "-") }
     }
 
     private func unknown(_ words: [String]) -> Failure {
