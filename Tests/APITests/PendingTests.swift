@@ -214,7 +214,8 @@ struct PendingTests {
                 certificate: ClientCertificate(
                     authority: .phones, uris: ["twoefay:device:\(Hex.encode(id))"], keyThumbprint: id + id))
             let held = try await hold(rig, phone.request("POST", "/pending", fields: wait))
-            held.wait.arm { woken.withLock { $0.append(number) } }
+            // Where the server arms it too.
+            await rig.relay.loop.perform { held.wait.arm { woken.withLock { $0.append(number) } } }
             holds[number] = held
         }
         #expect(rig.relay.relay.waits.count == count)
