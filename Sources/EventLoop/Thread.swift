@@ -18,7 +18,11 @@ struct SystemThread: @unchecked Sendable {
         self.handle = handle
     }
 
-    func join() { pthread_join(handle, nil) }
+    /// The thread itself cannot wait for its end, and lets itself go.
+    func join() {
+        if pthread_join(handle, nil) == EDEADLK { detach() }
+    }
+
     func detach() { pthread_detach(handle) }
 }
 
