@@ -186,7 +186,9 @@ let package = Package(
             ]),
         tests("TestSupport", ["TestSupport"]),
         tests("TLS", ["Bytes", "Crypto", "EventLoop", "TLS", "World"]),
-        tests("TwoefayClient", ["Bytes", "Crypto", "JSON", "TestSupport", "TwoefayClient"]),
+        tests(
+            "TwoefayClient",
+            ["Bytes", "Crypto", "JSON", "TestSupport", "TwoefayClient", "World", "twoefay", "twoefayd"]),
         tests("World", ["World"]),
         tests("YAML", ["YAML"]),
     ]

@@ -57,17 +57,7 @@ import TwoefayClient
         _ name: String, _ login: Login, _ answered: Answered, isHonest: Bool = true, again: Bool = false
     ) -> PageCode.Case {
         let asked = login.asked
-        var sent: JSONObject = ["username": .string(asked.username), "request": .string(asked.request)]
-        for (name, value) in [
-            ("service", asked.service), ("action", asked.action), ("ip", asked.ip), ("user_agent", asked.userAgent),
-        ] {
-            sent.set(name, value.map { .string($0) })
-        }
-        if !asked.details.isEmpty {
-            sent["details"] = .array(
-                asked.details.map { ["label": .string($0.label), "value": .string($0.value)] })
-        }
-        var kept: JSONObject = ["challenge": .string(asked.challenge), "sent": .object(sent)]
+        var kept: JSONObject = ["challenge": .string(asked.challenge), "sent": .object(asked.body)]
         // The page has the machine's clock. What is just not too old for the others is a minute younger here.
         kept.set("asked_at", .integer(Int64(time(nil)) - (login.now - login.asked.askedAt <= 600 ? 540 : 601)))
         kept.set("number", asked.number.map { .string($0) })

@@ -2,6 +2,21 @@ import Glibc
 import JSON
 import TestSupport
 import Testing
+import TwoefayClient
+
+extension Asked {
+    /// What was sent to /login, and is kept of it; the number is kept beside.
+    var body: JSONObject {
+        var body: JSONObject = ["username": .string(username), "request": .string(request)]
+        for (name, value) in [("service", service), ("action", action), ("ip", ip), ("user_agent", userAgent)] {
+            body.set(name, value.map { .string($0) })
+        }
+        if !details.isEmpty {
+            body["details"] = .array(details.map { ["label": .string($0.label), "value": .string($0.value)] })
+        }
+        return body
+    }
+}
 
 /// The code of docs/receipts.md in one language, run as it stands on the page.
 struct PageCode {
@@ -17,14 +32,15 @@ struct PageCode {
     private let driver: String
 
     /// Any Python that has the library: the first on the PATH may be none of the system's.
-    static func python() async throws -> PageCode {
+    static func python(origin: String = Login.origin) async throws -> PageCode {
         var found: String?
         for candidate in ["python3", "/usr/bin/python3"] where found == nil {
             let tried = try? await Child.run(candidate, ["-c", "import jwt, cryptography"])
             if tried?.status == 0 { found = candidate }
         }
         let interpreter = try #require(found, "no Python has PyJWT and cryptography; run: deploy/need test")
-        return try PageCode(interpreter, language: "python", page: "page.py", driver: ("driver.py", pythonDriver))
+        return try PageCode(
+            interpreter, language: "python", origin: origin, page: "page.py", driver: ("driver.py", pythonDriver))
     }
 
     /// Where Debian keeps jose; the tests ask for no Node, and use one that is there.
@@ -35,14 +51,18 @@ struct PageCode {
         return String(cString: path).split(separator: ":").contains { access("\($0)/node", X_OK) == 0 }
     }
 
-    static func node() throws -> PageCode {
-        let code = try PageCode("node", language: "js", page: "page.mjs", driver: ("driver.mjs", nodeDriver))
+    static func node(origin: String = Login.origin) throws -> PageCode {
+        let code = try PageCode(
+            "node", language: "js", origin: origin, page: "page.mjs", driver: ("driver.mjs", nodeDriver))
         let modules = code.directory("node_modules")
         try #require(mkdir(modules, 0o700) == 0 && symlink(jose, "\(modules)/jose") == 0)
         return code
     }
 
-    private init(_ interpreter: String, language: String, page: String, driver: (name: String, text: String)) throws {
+    /// - Parameter origin: of the relay, which stands in the page's first lines as an example.
+    private init(
+        _ interpreter: String, language: String, origin: String, page: String, driver: (name: String, text: String)
+    ) throws {
         let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
         let lines = try TextFile.read("\(root)/docs/receipts.md").split(
             separator: "\n", omittingEmptySubsequences: false)
@@ -51,7 +71,9 @@ struct PageCode {
         self.interpreter = interpreter
         directory = try TemporaryDirectory()
         self.driver = directory(driver.name)
-        try TextFile.write(code.joined(separator: "\n"), to: directory(page))
+        let text = code.joined(separator: "\n")
+        try #require(text.contains("\"\(Login.origin)\""))
+        try TextFile.write(text.replacing(Login.origin, with: origin), to: directory(page))
         try TextFile.write(driver.text, to: self.driver)
     }
 
