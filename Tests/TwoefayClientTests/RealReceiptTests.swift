@@ -117,6 +117,7 @@ import World
         cases.append(call("the next", next, later, customer))
         try await PageCode.python(origin: customer.relay.origin).agrees(with: cases)
         if PageCode.hasNode { try await PageCode.node(origin: customer.relay.origin).agrees(with: cases) }
+        if PageCode.hasPHP { try await PageCode.php(origin: customer.relay.origin).agrees(with: cases) }
     }
 
     /// The answer as a relay tells it that wants another amount to have been approved.

@@ -15,6 +15,10 @@ import TwoefayClient
         try await PageCode.node().agrees(with: try Self.receipts() + Self.bindings())
     }
 
+    @Test(.enabled(if: PageCode.hasPHP, "there is no PHP with php-jwt here")) func php() async throws {
+        try await PageCode.php().agrees(with: try Self.receipts() + Self.bindings())
+    }
+
     private static func receipts() throws -> [PageCode.Case] {
         let honest = try Login()
         var cases = [

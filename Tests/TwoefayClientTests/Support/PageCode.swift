@@ -43,12 +43,14 @@ struct PageCode {
             interpreter, language: "python", origin: origin, page: "page.py", driver: ("driver.py", pythonDriver))
     }
 
-    /// Where Debian keeps jose; the tests ask for no Node, and use one that is there.
+    /// Where Debian keeps jose.
     private static let jose = "/usr/share/nodejs/jose"
 
-    static var hasNode: Bool {
-        guard access("\(jose)/package.json", R_OK) == 0, let path = getenv("PATH") else { return false }
-        return String(cString: path).split(separator: ":").contains { access("\($0)/node", X_OK) == 0 }
+    static var hasNode: Bool { access("\(jose)/package.json", R_OK) == 0 && isInstalled("node") }
+
+    private static func isInstalled(_ program: String) -> Bool {
+        guard let path = getenv("PATH") else { return false }
+        return String(cString: path).split(separator: ":").contains { access("\($0)/\(program)", X_OK) == 0 }
     }
 
     static func node(origin: String = Login.origin) throws -> PageCode {
@@ -57,6 +59,16 @@ struct PageCode {
         let modules = code.directory("node_modules")
         try #require(mkdir(modules, 0o700) == 0 && symlink(jose, "\(modules)/jose") == 0)
         return code
+    }
+
+    /// Where PHP looks for what is installed for all. Debian 12 has no php-jwt to put there; the tests use one that is.
+    private static let phpJWT = "/usr/share/php/Firebase/JWT"
+
+    static var hasPHP: Bool { access("\(phpJWT)/JWT.php", R_OK) == 0 && isInstalled("php") }
+
+    static func php(origin: String = Login.origin) throws -> PageCode {
+        try PageCode(
+            "php", language: "php", origin: origin, page: "page.php", driver: ("driver.php", phpDriver))
     }
 
     /// - Parameter origin: of the relay, which stands in the page's first lines as an example.
@@ -72,7 +84,7 @@ struct PageCode {
         directory = try TemporaryDirectory()
         self.driver = directory(driver.name)
         let text = code.joined(separator: "\n")
-        try #require(text.contains("\"\(Login.origin)\""))
+        try #require(text.contains("\"\(Login.origin)\"") || text.contains("'\(Login.origin)'"))
         try TextFile.write(text.replacing(Login.origin, with: origin), to: directory(page))
         try TextFile.write(driver.text, to: self.driver)
     }
@@ -137,6 +149,41 @@ struct PageCode {
           } catch (error) {
             console.log("refused", String(error).replaceAll("\\n", " "));
           }
+        }
+
+        """
+
+    private static let phpDriver = """
+        <?php
+        spl_autoload_register(function (string $name): void {
+            require '/usr/share/php/' . strtr($name, '\\\\', '/') . '.php';
+        });
+        require 'page.php';
+
+        $spent = [];
+        $spend = function (string $request) use (&$spent): bool {
+            $fresh = !isset($spent[$request]);
+            $spent[$request] = true;
+            return $fresh;
+        };
+        foreach (json_decode(file_get_contents($argv[1]), true, 16, JSON_THROW_ON_ERROR) as $call) {
+            if (empty($call['again'])) {
+                $spent = [];
+            }
+            try {
+                if (isset($call['k'])) {
+                    $key = pin($call['device'], $call['token'], hex2bin($call['k']));
+                    ksort($key);
+                    ksort($call['key']);
+                    $call['key'] === $key || throw new Exception(json_encode($key));
+                } else {
+                    $claims = check($call['answer'], $call['asked'], $call['phones'], $spend);
+                    $claims->decision === 'approve' || throw new Exception(json_encode($claims));
+                }
+                echo "accepted\\n";
+            } catch (Throwable $error) {
+                echo 'refused ', get_class($error), ' ', strtr($error->getMessage(), "\\n", ' '), "\\n";
+            }
         }
 
         """
