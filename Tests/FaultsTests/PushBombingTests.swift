@@ -1,0 +1,66 @@
+import Bytes
+import FakeAPNs
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// Somebody who has the password asks and asks, until a tired person says yes: the phone rings five times, then no more,
+/// and its owner gets in all the same.
+@Suite(.timeLimit(.minutes(15))) struct PushBombingTests {
+    @Test(arguments: KillTests.stores) func ringsFiveTimesAndLocksNobodyOut(_ store: StoreKind) async throws {
+        let apple = try await Apple.start()
+        let scene = try await Scene.start(store, apple: apple)
+        // As a website is whose operator said nothing.
+        try await scene.relay.tool(
+            "website", "edit", Scene.website, "--answers", "default", "--login-limit", "default", "--push-limit",
+            "default")
+        let (token, code) = try await scene.register("ada")
+        let key = try TestPhone(pushToken: Scene.pushToken())
+        let phone = try await scene.verify(key, token: token, code: code)
+
+        var asked: [Login] = []
+        for number in 0..<50 {
+            let reply = try await scene.shop.send("POST", "/login", ["token": .string(token)])
+            guard number < 20 else {
+                // As long as nothing of the last five minutes leaves them.
+                #expect(reply.status == 429 && reply["code"] == "limited", "\(number): \(reply)")
+                #expect((1...300).contains(reply.retryAfter ?? 0), "\(number): \(reply.fields)")
+                continue
+            }
+            let login = try Login(reply)
+            asked.append(login)
+            #expect(login.factor == (number < 5 ? "push" : "pull"), "\(number)")
+            // Each that rings has rung before the next makes it pointless.
+            if number < 5 { #expect(try await apple.service.next().challenge == login.challenge) }
+            // In the middle of it, and as the last that gets through, the person logs in.
+            if number == 12 || number == 19 { try await logIn(login, phone, key, scene) }
+        }
+        #expect(asked.count == 20)
+        // The next push of all is somebody else's.
+        let (other, others) = try await scene.enrol("bob", pushToken: Scene.pushToken("b0b"))
+        let login = try await scene.login(other)
+        let push = try await apple.service.next()
+        #expect(push.deviceToken == others.pushToken && push.challenge == login.challenge)
+        #expect(apple.service.acceptedCount == 6)
+    }
+
+    /// The phone finds the login by itself, shows what it is about, signs, and the website is told.
+    private func logIn(_ login: Login, _ phone: Phone, _ key: TestPhone, _ scene: Scene) async throws {
+        let list = try await phone.party.send("POST", "/pending", [:]).json["pending"]?.array ?? []
+        let pending = try #require(list.count == 1 ? list[0].object : nil, "\(list)")
+        #expect(pending["challenge"]?.string == login.challenge)
+        let shown = TestPhone.Shown(
+            challenge: login.challenge, nonce: try #require(pending["nonce"]?.string),
+            context: try #require(pending["context"]?.string.flatMap { Base64URL.decode($0) }))
+        let signed = try key.decision(
+            "approve", about: shown, device: phone.device, origin: scene.relay.origin,
+            number: login.number, at: SystemTime().now())
+        let said = try await phone.party.send(
+            "POST", "/success", ["challenge": .string(login.challenge), "answer": .string(signed)])
+        #expect(said.status == 200 && said["login"] == "success", "\(said)")
+        let told = try await scene.auth(login.challenge)
+        #expect(told["login"] == "success" && told["proof"] == "signed" && told["receipt"] == signed, "\(told)")
+        #expect(told["factor"] == "pull" && told["device"] == phone.device, "\(told)")
+    }
+}
