@@ -134,6 +134,12 @@ import World
             try wrong("its id in capitals", .challenge) { $0["challenge"] = .string(shown.challenge.uppercased()) },
             try wrong("an old nonce", .nonce) { $0["nonce"] = .string(old.nonce) },
             try wrong("an empty nonce", .nonce) { $0["nonce"] = "" },
+            try wrong("signed before this was asked: of the last one all but the id", .nonce) { claims in
+                claims["nonce"] = .string(old.nonce)
+                claims["context"] = digest(old.context)
+                claims["request"] = nil
+                claims["iat"] = .integer(rig.time.now().seconds - 60)
+            },
             try wrong("another request", .request) { $0["request"] = "r-2" },
             try wrong("no request", .request) { $0["request"] = nil },
             try wrong("a changed context", .context) { $0["context"] = digest(changed) },
@@ -224,64 +230,7 @@ import World
         ]
     }
 
-    // MARK: Too late, and once more
-
-    @Test(arguments: StoreKind.all) func aLateDecisionIsRefused(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
-        let asked = try await cast.ask()
-        await cast.rig.settled()
-        let signed = try await cast.rig.signed(.approve, asked.challenge, number: "47", by: cast.first)
-        cast.rig.time.advance(by: .seconds(300))
-        // Whoever looks first writes the expiry down.
-        #expect(try await cast.told(asked).reason == .expired)
-        let untouched = try await cast.state(asked)
-        for _ in 0..<2 {
-            await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
-                try await cast.rig.post(
-                    PhoneAnswer(approves: true, signed: signed), asked.challenge, by: cast.first)
-            }
-        }
-        #expect(try cast.refusals(.late, by: cast.first, about: asked.challenge) == 1)
-        #expect(cast.counted(.late) == 2)
-        #expect(try await cast.state(asked) == untouched)
-    }
-
-    @Test(arguments: StoreKind.all) func aReplayedDecisionIsRefused(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
-        let asked = try await cast.ask()
-        await cast.rig.settled()
-        let signed = try await cast.rig.signed(.approve, asked.challenge, number: "47", by: cast.first)
-        let answer = PhoneAnswer(approves: true, signed: signed)
-        #expect(try await cast.rig.post(answer, asked.challenge, by: cast.first) == .success)
-        let decided = try await cast.state(asked)
-        for _ in 0..<3 {
-            await #expect(throws: Refusal.alreadyDecided(result: "success")) {
-                try await cast.rig.post(answer, asked.challenge, by: cast.first)
-            }
-        }
-        #expect(try cast.refusals(.decided, by: cast.first, about: asked.challenge) == 1)
-        #expect(try await cast.state(asked) == decided)
-        // And not for the next challenge either.
-        let next = try await cast.ask()
-        await #expect(throws: Refusal.self) { try await cast.rig.post(answer, next.challenge, by: cast.first) }
-        #expect(try cast.refusals(.challenge, by: cast.first, about: next.challenge) == 1)
-        #expect(try await cast.told(next).result == .wait)
-    }
-
-    /// The relay's clock and the nonce decide about lateness: `iat` is the phone's own, and kept for the record.
-    @Test(arguments: [-86_400 * 365, 86_400 * 365]) func thePhonesClockIsNotJudged(seconds: Int64) async throws {
-        let cast = try await Cast(.memory)
-        let asked = try await cast.ask()
-        let shown = try await cast.rig.shown(asked.challenge, to: cast.first.credential)
-        let said = cast.rig.time.now().seconds + seconds
-        let signed = try cast.first.phone.decision(
-            "approve", about: shown, device: cast.first.credential.id.text, origin: RelayRig.origin, number: "47",
-            at: Timestamp(seconds: said))
-        let answer = PhoneAnswer(approves: true, signed: signed)
-        #expect(try await cast.rig.post(answer, asked.challenge, by: cast.first) == .success)
-        let receipt = try #require(try await cast.told(asked).receipt)
-        #expect(Forgery.payload(of: receipt).contains(#""iat":\#(said)"#))
-    }
+    // MARK: Two forms, and the wrong form
 
     /// As RFC 7518 has it: a signature names nobody, so it may have two forms.
     @Test func bothFormsOfASignatureAreTaken() async throws {

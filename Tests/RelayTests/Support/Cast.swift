@@ -37,13 +37,17 @@ struct Cast {
     }
 
     /// Asks Ada.
-    func ask(number: String? = "47", request: String? = "r-1", amount: String = "12.50 EUR") async throws -> Asked {
+    ///
+    /// - Parameter operation: what the challenge's id and nonce follow from.
+    func ask(
+        number: String? = "47", request: String? = "r-1", amount: String = "12.50 EUR", as operation: OperationID? = nil
+    ) async throws -> Asked {
         try await rig.on { [ada, shop] relay in
             try await relay.login(
                 LoginRequest(
                     subject: .token(ada), request: request, number: number, service: "pay",
                     details: [Context.Detail(label: "amount", value: amount)]), by: shop,
-                as: relay.operations.new())
+                as: operation.map { relay.operations.again($0) } ?? relay.operations.new())
         }
     }
 
