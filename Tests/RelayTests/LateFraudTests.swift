@@ -21,6 +21,7 @@ import World
         let cast = try await Cast(kind)
         let rig = cast.rig
         try rig.execute("UPDATE website SET callback = 'https://shop.example.com/hook' WHERE name = 'shop'")
+        try rig.execute("UPDATE user SET email = 'ada@example.com' WHERE username = 'ada'")
         let first = try await cast.ask()
         let second = try await cast.ask()
         await rig.settled()
@@ -43,7 +44,10 @@ import World
                 SELECT count(*) FROM audit WHERE event = 'user.frozen' AND proof = 'signed'
                 AND device_id = x'\(cast.first.credential.id)' AND challenge_id = x'\(first.challenge)'
                 """) == 1)
-        #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind = 'callback' AND event = 'user.frozen'") == 1)
+        for kind in ["callback", "mail"] {
+            let sql = "SELECT count(*) FROM outbox WHERE kind = '\(kind)' AND event = 'user.frozen'"
+            #expect(try rig.count(sql) == 1, "\(kind)")
+        }
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE challenge_id IS NOT NULL") == 0)
     }
 

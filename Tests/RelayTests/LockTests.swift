@@ -40,6 +40,7 @@ import World
             try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first)
         }
         #expect(try cast.refusals(.limited, by: cast.first, about: asked.challenge) == 1)
+        #expect(cast.counted(.limited) == 1)
         #expect(try await cast.state(asked) == untouched)
         // The counter is the phone's, not the user's.
         #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: cast.second) == .success)
@@ -173,6 +174,7 @@ import World
         let cast = try await Cast(kind, policies: ["further-factors": "proved"])
         let rig = cast.rig
         try rig.execute("UPDATE website SET callback = 'https://shop.example.com/hook' WHERE name = 'shop'")
+        try rig.execute("UPDATE user SET email = 'ada@example.com' WHERE username = 'ada'")
         let asked = try await cast.ask()
         _ = rig.sink.drain()
         #expect(try await rig.decide(.fraud, asked.challenge, by: cast.second) == .failure)
@@ -182,7 +184,15 @@ import World
         #expect(rig.sink.drain().contains { $0.contains("level=warning event=user.frozen") })
         #expect(
             try rig.count("SELECT count(*) FROM audit WHERE event = 'user.frozen' AND proof = 'signed'") == 1)
-        #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind = 'callback' AND event = 'user.frozen'") == 1)
+        for kind in ["callback", "mail"] {
+            #expect(
+                try rig.count(
+                    """
+                    SELECT count(*) FROM outbox WHERE kind = '\(kind)' AND event = 'user.frozen' AND due_at IS NULL
+                    AND user_id = x'\(cast.second.credential.user)' AND device_id = x'\(cast.second.credential.id)'
+                    """) == 1, "\(kind)")
+        }
+        #expect(try rig.count("SELECT count(*) FROM outbox WHERE event = 'user.frozen'") == 2)
         // Its website cannot wave that away; an operator can.
         await #expect(throws: Refusal.self) {
             try await rig.on { relay in
