@@ -14,11 +14,14 @@ final class APIRig: Sendable {
     let relay: RelayRig
     let api: API
 
-    /// - Parameter statements: where everything is noted that the API has the store run.
+    /// - Parameters:
+    ///   - kind: of the store; in memory, or in a file where statements are noted.
+    ///   - statements: where everything is noted that the API has the store run.
     init(
-        dependencies: [Dependency] = [], deadline: Duration = .seconds(10), noting statements: Statements? = nil
+        dependencies: [Dependency] = [], deadline: Duration = .seconds(10), _ kind: StoreKind? = nil,
+        noting statements: Statements? = nil
     ) async throws {
-        let store = try await (statements == nil ? StoreKind.memory : .file).fresh()
+        let store = try await (kind ?? (statements == nil ? StoreKind.memory : .file)).fresh()
         let rig = try await RelayRig(over: store, time: TestTime())
         relay = rig
         api = API(
