@@ -1,6 +1,8 @@
+import Bytes
 import JSON
 import TestSupport
 import Testing
+import World
 
 /// What belongs to another website cannot be told from what does not exist: not by status, header or body.
 @Suite("What is another's", .timeLimit(.minutes(15))) struct Isolation {
@@ -46,23 +48,43 @@ import Testing
         }
     }
 
-    @Test func holdsForPhonesToo() async throws {
-        try await Scene.play { scene in
-            let shop = try await scene.website("shop", ["--number", "0"])
-            let bank = try await scene.website("bank", ["--number", "0"])
+    /// Whatever is posted about it, signed or not.
+    @Test(arguments: [StoreKind.file, .mariadb], ["signed", "certificate"])
+    func holdsForPhonesToo(_ kind: StoreKind, answers: String) async throws {
+        try await Scene.play(kind) { scene in
+            let policies = ["--number", "0", "--answers", answers]
+            let shop = try await scene.website("shop", policies)
+            let bank = try await scene.website("bank", policies)
             let (bob, bobsCode) = try await shop.register("bob.shop")
             let phone = try await Phone(in: scene, token: bob, code: bobsCode, pushToken: "0123456789abcdef")
             let (alice, alicesCode) = try await bank.register("alice.bank")
-            _ = try await Phone(in: scene, token: alice, code: alicesCode, website: "bank")
+            let others = try await Phone(in: scene, token: alice, code: alicesCode, website: "bank")
             let asked = try await bank.curl("POST", "/login", ["username": "alice.bank"])
             let challenge = try #require(asked["challenge"]?.string)
+            let list = try await others.party.curl("POST", "/pending", [:])["pending"]?.array
+            let pending = try #require(list?.first?.object)
+            let shown = TestPhone.Shown(
+                challenge: challenge, nonce: try #require(pending["nonce"]?.string),
+                context: try #require(pending["context"]?.string.flatMap { Base64URL.decode($0) }))
+            // What this phone would sign of it, and what the right one has signed.
+            var bodies: [JSONObject] = [[:]]
+            for signer in [phone, others] {
+                let signed = try signer.key.decision(
+                    "approve", about: shown, device: signer.device, origin: scene.relay.origin, at: SystemTime().now())
+                scene.keep(signed)
+                bodies.append(["answer": .string(signed)])
+            }
 
             var answers: [String] = []
             for path in ["/success", "/failure"] {
                 for id in [challenge, String(repeating: "0", count: 32), "x"] {
-                    let answer = try await phone.party.curl("POST", path, ["challenge": .string(id)])
-                    #expect(answer.status == 404)
-                    answers.append(answer.comparable)
+                    for body in bodies {
+                        var body = body
+                        body.set("challenge", .string(id))
+                        let answer = try await phone.party.curl("POST", path, body)
+                        #expect(answer.status == 404)
+                        answers.append(answer.comparable)
+                    }
                 }
             }
             #expect(Set(answers).count == 1)

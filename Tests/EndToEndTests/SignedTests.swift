@@ -11,7 +11,14 @@ import World
     private func sign(
         _ word: String, _ phone: Phone, _ scene: Scene, number: String? = nil
     ) async throws -> (challenge: String, answer: String) {
-        let list = try #require(try await phone.party.curl("POST", "/pending", [:])["pending"]?.array)
+        try sign(word, what: try await phone.party.curl("POST", "/pending", [:]), phone, scene, number: number)
+    }
+
+    /// The same of a list that the phone has.
+    private func sign(
+        _ word: String, what told: Caller.Answer, _ phone: Phone, _ scene: Scene, number: String? = nil
+    ) throws -> (challenge: String, answer: String) {
+        let list = try #require(told["pending"]?.array, "\(told)")
         let pending = try #require(list.count == 1 ? list[0].object : nil, "\(list)")
         let challenge = try #require(pending["challenge"]?.string)
         let shown = TestPhone.Shown(
@@ -115,6 +122,57 @@ import World
             let open = try await shop.curl(
                 "POST", "/auth", ["challenge": .string(try await ask(shop, "bob.locked"))])
             #expect(open["login"] == "wait")
+        }
+    }
+
+    /// The phone's request lies at the relay until somebody logs in, and the website's until the phone has answered.
+    @Test(arguments: [StoreKind.file, .mariadb]) func asSoonAsItIsAsked(_ kind: StoreKind) async throws {
+        try await Scene.play(kind) { scene in
+            let shop = try await scene.website("shop", answers: nil)
+            let (token, code) = try await shop.register("bob.waits")
+            let phone = try await Phone(in: scene, token: token, code: code)
+            for (round, word) in ["approve", "deny", "fraud"].enumerated() {
+                let looking = try phone.party.begin(
+                    "POST", "/pending", [:], fields: ["prefer": "wait=60"])
+                try await scene.relay.logged("event=request.held", number: 2 * round + 1)
+                let asked = try await shop.curl(
+                    "POST", "/login", ["username": "bob.waits", "request": "4711", "number": "42"])
+                let found = try await phone.party.end(looking)
+                #expect(found.status == 200 && found.field("preference-applied") == "wait=60")
+                let (challenge, answer) = try sign(
+                    word, what: found, phone, scene, number: word == "approve" ? "42" : nil)
+                #expect(asked["challenge"]?.string == challenge)
+
+                let waiting = try shop.begin(
+                    "POST", "/auth", ["challenge": .string(challenge)], fields: ["prefer": "wait=60"])
+                try await scene.relay.logged("event=request.held", number: 2 * round + 2)
+                let said = try await phone.party.curl(
+                    "POST", word == "approve" ? "/success" : "/failure",
+                    ["challenge": .string(challenge), "answer": .string(answer)])
+                let told = try await shop.end(waiting)
+                #expect(said["login"] == told["login"] && told["proof"] == "signed", "\(said) \(told)")
+                #expect(told["login"] == (word == "approve" ? "success" : "failure"))
+                #expect(told["receipt"]?.string == answer)
+            }
+        }
+    }
+
+    /// What the phone knows already is no reason to wake it; that it is over is.
+    @Test(arguments: [StoreKind.file, .mariadb]) func untilItIsOver(_ kind: StoreKind) async throws {
+        try await Scene.play(kind) { scene in
+            let shop = try await scene.website("shop", answers: nil)
+            let (token, code) = try await shop.register("bob.knows")
+            let phone = try await Phone(in: scene, token: token, code: code)
+            let challenge = try await ask(shop, "bob.knows")
+            let (_, answer) = try await sign("approve", phone, scene, number: "42")
+            let looking = try phone.party.begin(
+                "POST", "/pending", ["known": [.string(challenge)]], fields: ["prefer": "wait=60"])
+            try await scene.relay.logged("event=request.held")
+            #expect(try await shop.curl("DELETE", "/challenge/\(challenge)").status == 204)
+            #expect(try await phone.party.end(looking)["pending"] == [])
+            let late = try await phone.party.curl(
+                "POST", "/success", ["challenge": .string(challenge), "answer": .string(answer)])
+            #expect(late.status == 409 && late["code"] == "already_decided", "\(late)")
         }
     }
 }
