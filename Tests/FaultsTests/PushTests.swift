@@ -99,15 +99,21 @@ import World
         try await scene.finish(login, by: phone)
     }
 
-    @Test func ofTwoPhonesTheLivingOneGetsIt() async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(apple: apple)
+    /// A user with a phone that the push service is told what to do about, and another one.
+    private func twoPhones(_ scene: Scene) async throws -> (token: String, living: Phone) {
         let (token, _) = try await scene.enrol("anna", pushToken: Scene.pushToken("dead"))
         // Nobody is to be asked about the second phone.
         try await scene.relay.tool("website", "edit", Scene.website, "--further-factors", "website")
         let code = try #require(try await scene.shop.send("POST", "/user/anna/activation")["code"])
         let living = try await scene.verify(
             try TestPhone(pushToken: Scene.pushToken("a11e")), token: token, code: code)
+        return (token, living)
+    }
+
+    @Test func ofTwoPhonesTheLivingOneGetsIt() async throws {
+        let apple = try await Apple.start()
+        let scene = try await Scene.start(apple: apple)
+        let (token, living) = try await twoPhones(scene)
         apple.service.script("dead", .refuse(.unregistered), repeatsLast: true)
         let login = try await scene.login(token)
         #expect(try await apple.service.next().deviceToken == living.pushToken)
@@ -116,5 +122,31 @@ import World
         #expect(try await scene.auth(login.challenge).steps == ["sent"])
         try await scene.finish(login, by: living)
         #expect(apple.service.acceptedCount == 1)
+    }
+
+    /// The push for one phone hangs, for as long as the push service likes.
+    @Test func aPushThatHangsHoldsUpNeitherTheOtherNorTheLogin() async throws {
+        let apple = try await Apple.start()
+        let scene = try await Scene.start(apple: apple)
+        let (token, living) = try await twoPhones(scene)
+        apple.service.script("dead", .silence, repeatsLast: true)
+        for _ in 0..<2 {
+            let login = try await scene.login(token)
+            var reached: [String: RecordedRequest.Outcome] = [:]
+            while reached[living.pushToken] == nil || reached.count < 2 {
+                let request = try await apple.service.nextRequest()
+                guard let push = request.push, push.challenge == login.challenge else { continue }
+                reached[push.deviceToken] = request.outcome
+            }
+            #expect(reached.values.filter { $0 == .accepted }.count == 1)
+            try await scene.relay.logged("event=push.settled challenge=\(login.challenge) outcome=accepted")
+            #expect(try await scene.auth(login.challenge).steps == ["sent"])
+            try await scene.finish(login, by: living)
+            // All that the relay knew of this login's pushes until then: the other one hung, and nobody waited for it.
+            let lines = scene.relay.log.split(separator: "\n")
+            let first = try #require(
+                lines.first { $0.contains("event=push.") && $0.contains(login.challenge) }, "\(lines.suffix(9))")
+            #expect(first.contains("event=push.settled") && first.contains("outcome=accepted"), "\(first)")
+        }
     }
 }
