@@ -40,6 +40,7 @@ struct PendingTests {
                 "user_agent": "Lynx", "details": [["label": "payee", "value": "Ann"]],
             ])
         let challenge = try #require(asked["challenge"]?.string)
+        let askedAt = rig.relay.time.now()
         let told = await shop.send("POST", "/auth", ["challenge": .string(challenge)])
         rig.relay.time.advance(by: .seconds(5))
         let answer = await phone.send("POST", "/pending", [:])
@@ -58,6 +59,16 @@ struct PendingTests {
         #expect(shown["website"] == "shop" && shown["display_name"] == "The shop" && shown["username"] == "bob")
         #expect(shown["ip"] == "203.0.113.7" && shown["service"] == "Pay" && shown["request"] == "4711")
         #expect(shown["details"] == [["label": "payee", "value": "Ann"]] && shown["number_digits"] == 0)
+        #expect(shown["action"] == "transfer" && shown["user_agent"] == "Lynx" && shown["v"] == 1)
+        #expect(shown["created_at"]?.string == askedAt.rfc3339)
+        #expect(shown["expires_at"]?.string == (askedAt + .seconds(300)).rfc3339)
+        #expect(shown["expires_at"] == pending["expires_at"])
+        // No place where no database knows one, and no phone where none wants to be bound.
+        #expect(
+            Set(shown.names) == [
+                "v", "website", "display_name", "username", "service", "action", "details", "ip", "user_agent",
+                "request", "number_digits", "created_at", "expires_at",
+            ])
         #expect(await phone.send("POST", "/success", ["challenge": .string(challenge)]).status == 200)
         #expect(challenges(await phone.send("POST", "/pending")) == [])
     }
