@@ -58,8 +58,10 @@ public enum Base64URL {
     }
 
     /// Nil for padding, a foreign character, an impossible length, or bits left over: one text per value.
-    public static func decode(_ text: some StringProtocol) -> [UInt8]? {
-        let text = Array(text.utf8)
+    public static func decode(_ text: some StringProtocol) -> [UInt8]? { decode(utf8: Array(text.utf8)[...]) }
+
+    /// The same of a text that is at hand as bytes.
+    public static func decode(utf8 text: ArraySlice<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count * 3 / 4)
         var held: UInt32 = 0

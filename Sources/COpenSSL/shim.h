@@ -14,17 +14,6 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
-// For Crypto. Parameters keep the address of their name, and a string literal of Swift has none that lasts.
-static inline int copenssl_p256_public_key(EVP_PKEY_CTX *context, EVP_PKEY **key, unsigned char *point, size_t count) {
-    OSSL_PARAM parameters[] = {
-        OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, (char *)"prime256v1", 0),
-        OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point, count),
-        OSSL_PARAM_construct_end(),
-    };
-    return EVP_PKEY_fromdata_init(context) == 1
-        && EVP_PKEY_fromdata(context, key, EVP_PKEY_PUBLIC_KEY, parameters) == 1;
-}
-
 // TLS: macros only, each under its own name with a prefix.
 
 static const uint64_t copenssl_tls_op_no_ticket = SSL_OP_NO_TICKET;

@@ -41,6 +41,18 @@ enum Algorithm {
         return SharedHandle(cipher) { EVP_CIPHER_free($0) }
     }()
 
+    /// The curve, as a key that has no point yet: a copy of it takes one in a third of the time that it takes OpenSSL to
+    /// make a key of a curve that it is told the name of.
+    static let p256: SharedHandle = {
+        let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil)
+        defer { EVP_PKEY_CTX_free(context) }
+        var key: OpaquePointer?
+        guard EVP_PKEY_paramgen_init(context) == 1, EVP_PKEY_CTX_set_group_name(context, "prime256v1") == 1,
+            EVP_PKEY_paramgen(context, &key) == 1, let key
+        else { missing("P-256") }
+        return SharedHandle(key) { EVP_PKEY_free($0) }
+    }()
+
     private static func digest(_ name: String) -> SharedHandle {
         guard let digest = EVP_MD_fetch(nil, name, nil) else { missing(name) }
         return SharedHandle(digest) { EVP_MD_free($0) }

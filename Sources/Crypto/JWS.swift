@@ -54,10 +54,11 @@ public enum JWS {
         _ compact: String, algorithm: Algorithm = .es256, maxBytes: Int = 16_384
     ) throws(JWSError) -> JWSObject {
         guard compact.utf8.count <= maxBytes else { throw .tooLong }
-        let parts = compact.utf8.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
-        guard parts.count == 3, let headerBytes = Base64URL.decode(Substring(parts[0])),
-            let payload = Base64URL.decode(Substring(parts[1])),
-            let signature = Base64URL.decode(Substring(parts[2]))
+        let text = Array(compact.utf8)
+        let dots = text.indices.filter { text[$0] == UInt8(ascii: ".") }
+        guard dots.count == 2, let headerBytes = Base64URL.decode(utf8: text[..<dots[0]]),
+            let payload = Base64URL.decode(utf8: text[(dots[0] + 1)..<dots[1]]),
+            let signature = Base64URL.decode(utf8: text[(dots[1] + 1)...])
         else { throw .malformed }
         let header: JSONObject
         do {
@@ -77,7 +78,7 @@ public enum JWS {
         guard signature.count == (algorithm == .es256 ? 64 : 32) else { throw .signatureLength }
         return JWSObject(
             algorithm: algorithm, header: header, payload: payload,
-            signingInput: Array(compact.utf8.prefix(parts[0].count + 1 + parts[1].count)), signature: signature)
+            signingInput: Array(text[..<dots[1]]), signature: signature)
     }
 }
 

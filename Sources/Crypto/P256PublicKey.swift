@@ -2,7 +2,7 @@ import Bytes
 import COpenSSL
 import JSON
 
-/// A point of P-256 that is on the curve. Making one costs as much as half a verification; keep it where it is used often.
+/// A point of P-256 that is on the curve. Making one costs an eighth of a verification.
 public struct P256PublicKey: Sendable {
     /// Uncompressed: 4, x, y; 65 bytes.
     public let x963: [UInt8]
@@ -16,12 +16,11 @@ public struct P256PublicKey: Sendable {
 
     private static func load(_ x963: [UInt8]) throws(CryptoFailure) -> SharedHandle {
         let what = "loading a P-256 key"
-        let context = try Owned(EVP_PKEY_CTX_new_from_name(nil, "EC", nil), else: what) { EVP_PKEY_CTX_free($0) }
-        var point = x963
-        var key: OpaquePointer?
-        let loaded = copenssl_p256_public_key(context.pointer, &key, &point, point.count) == 1
-        guard loaded, let key else { throw CryptoFailure.drained(what) }
-        return SharedHandle(key) { EVP_PKEY_free($0) }
+        guard let key = EVP_PKEY_dup(Algorithm.p256.pointer) else { throw CryptoFailure.drained(what) }
+        let handle = SharedHandle(key) { EVP_PKEY_free($0) }
+        // Looks whether the point is on the curve, too.
+        guard EVP_PKEY_set1_encoded_public_key(key, x963, x963.count) == 1 else { throw CryptoFailure.drained(what) }
+        return handle
     }
 
     /// Over SHA-256 of the message. `signature` is r‖s, 64 bytes; DER is refused.

@@ -91,18 +91,20 @@ public struct SignedDecision: Sendable, Equatable {
             }
         }
         guard same(object.header["typ"], type) else { throw .type }
-        guard Set(object.header.names) == ["alg", "typ", "kid"] else { throw .malformed }
+        // With alg, which is never missing, and no others: no name stands twice.
+        guard object.header.count == 3, object.header["kid"] != nil else { throw .malformed }
         guard same(object.header["kid"], subject.device.text) else { throw .key }
         guard object.verify(subject.key) else { throw .signature }
         guard let claims = (try? JSONReader.read(object.payload))?.object,
-            Set(claims.names).subtracting(optional) == required
+            required.allSatisfy({ claims[$0] != nil }),
+            claims.count == required.count + optional.count(where: { claims[$0] != nil })
         else { throw .malformed }
         return claims
     }
 
     /// A claim that is not known could change what the others mean, so there may be none.
-    private static let required: Set = ["v", "aud", "challenge", "decision", "context", "nonce", "uv", "iat"]
-    private static let optional: Set = ["request", "number"]
+    private static let required = ["v", "aud", "challenge", "decision", "context", "nonce", "uv", "iat"]
+    private static let optional = ["request", "number"]
 
     /// By bytes: Swift takes different spellings of a character for the same.
     private static func same(_ value: JSONValue?, _ text: String) -> Bool {

@@ -44,6 +44,7 @@ extension Parser {
     /// The bytes from `start` to here, which must be UTF-8 and characters.
     private func run(_ text: Span<UInt8>, from start: Int, ascii: Bool) throws(JSONError) -> String {
         let bytes = text.extracting(start..<at)
+        if ascii { return bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
         let string = bytes.withUnsafeBufferPointer { String(validating: $0, as: UTF8.self) }
         guard let string else {
             var offset = start
@@ -54,7 +55,7 @@ extension Parser {
             }
             throw error(.invalidUTF8, at: offset)
         }
-        if !ascii, string.unicodeScalars.contains(where: Self.isNonCharacter) { throw error(.nonCharacter, at: start) }
+        if string.unicodeScalars.contains(where: Self.isNonCharacter) { throw error(.nonCharacter, at: start) }
         return string
     }
 
