@@ -30,9 +30,9 @@ public final class Enroller: Sendable {
         }
         self.enrolment = enrolment
         var body: JSONObject = [
-            "id_token": .string(enrolment.token), "dev_token": .string(enrolment.pushToken),
-            "activation_code": .string(code),
+            "id_token": .string(enrolment.token), "activation_code": .string(code),
         ]
+        if let pushToken = enrolment.pushToken { body.set("dev_token", .string(pushToken)) }
         do {
             body.set(
                 "proof", .string(try Statement.enrolment(enrolment, code: code, at: loop.time.now())))

@@ -29,15 +29,14 @@ public struct Enrolment: Sendable {
     /// The user, as the website knows it.
     public let token: String
     public let key: P256PrivateKey
-    public var pushToken: String
+    /// Where a push service finds the phone; nil for one that asks the relay by itself.
+    public var pushToken: String?
     public var name: String?
     public let platform: Platform
     public let environment: PushService
     public let madeAt: Timestamp
     public var state: State
 
-    /// - Parameter pushToken: where a push service finds the phone. A phone that asks the relay by itself has none, and
-    ///   names one that leads nowhere.
     public init(
         _ activation: ActivationURI, pushToken: String? = nil, name: String? = nil, platform: Platform = .other,
         environment: PushService = .production, at now: Timestamp, randomness: any Randomness = SystemRandomness()
@@ -47,7 +46,7 @@ public struct Enrolment: Sendable {
         website = activation.website
         token = activation.token
         key = try P256PrivateKey.generate(randomness)
-        self.pushToken = pushToken ?? Hex.encode(randomness.bytes(32))
+        self.pushToken = pushToken
         self.name = name
         self.platform = platform
         self.environment = environment
@@ -89,10 +88,11 @@ extension Enrolment {
         func text(_ pem: [UInt8]) -> JSONValue { .string(String(decoding: pem, as: UTF8.self)) }
         var object: JSONObject = [
             "v": .integer(Self.version), "relay": .string(relay.text), "pin": .string(Base64URL.encode(pin)),
-            "website": .string(website), "token": .string(token), "dev_token": .string(pushToken),
-            "platform": .string(platform.rawValue), "environment": .string(environment.rawValue),
-            "made_at": .string(madeAt.rfc3339), "key": text(try key.pem().reveal()),
+            "website": .string(website), "token": .string(token), "platform": .string(platform.rawValue),
+            "environment": .string(environment.rawValue), "made_at": .string(madeAt.rfc3339),
+            "key": text(try key.pem().reveal()),
         ]
+        if let pushToken { object.set("dev_token", .string(pushToken)) }
         if let name { object.set("name", .string(name)) }
         switch state {
         case .asked(let code, let websiteKey):
@@ -134,7 +134,7 @@ extension Enrolment {
         self.madeAt = madeAt
         website = try text("website")
         token = try text("token")
-        pushToken = try text("dev_token")
+        pushToken = object["dev_token"]?.string
         self.platform = platform
         self.environment = environment
         name = object["name"]?.string

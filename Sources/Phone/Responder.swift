@@ -120,6 +120,7 @@ public final class Responder: Sendable {
 
     /// Changes what is given, and nothing else.
     ///
+    /// - Parameter pushToken: empty for a phone that asks by itself from now on.
     /// - Returns: the enrolment as it is from now on. A renewed certificate is used by a new responder.
     public func change(
         pushToken: String? = nil, name: String? = nil, renews: Bool = false
@@ -135,7 +136,7 @@ public final class Responder: Sendable {
             } catch {
                 throw .unable(error.description)
             }
-            changed.pushToken = pushToken
+            changed.pushToken = pushToken.isEmpty ? nil : pushToken
         }
         if let name {
             body.set("name", .string(name))

@@ -27,15 +27,15 @@ public enum Statement {
         case none, passcode, biometric
     }
 
-    /// I hold this key, and bind it to this activation and this push token alone.
+    /// I hold this key, and bind it to this activation alone, and to this push token or to none.
     static func enrolment(_ enrolment: Enrolment, code: String, at now: Timestamp) throws(CryptoFailure) -> String {
-        try sign(
-            "twoefay-enrol+jwt", ("jwk", .object(enrolment.key.publicKey.jwk)),
-            [
-                "v": 1, "aud": .string(enrolment.audience), "id_token": .string(enrolment.token),
-                "activation_code": .string(code), "dev_token": .string(enrolment.pushToken),
-                "iat": .integer(now.seconds),
-            ], enrolment.key)
+        var claims: JSONObject = [
+            "v": 1, "aud": .string(enrolment.audience), "id_token": .string(enrolment.token),
+            "activation_code": .string(code),
+        ]
+        if let pushToken = enrolment.pushToken { claims.set("dev_token", .string(pushToken)) }
+        claims.set("iat", .integer(now.seconds))
+        return try sign("twoefay-enrol+jwt", ("jwk", .object(enrolment.key.publicKey.jwk)), claims, enrolment.key)
     }
 
     /// For the website alone, under the key that it put into the activation: this is the phone's key. The relay only
@@ -68,7 +68,7 @@ public enum Statement {
         return try sign("twoefay-decision+jwt", ("kid", .string(device)), claims, enrolment.key)
     }
 
-    /// The push service finds me there from now on.
+    /// The push service finds me there from now on; nowhere, where it is empty.
     static func pushToken(
         _ token: String, of enrolment: Enrolment, device: String, at now: Timestamp
     ) throws(CryptoFailure) -> String {

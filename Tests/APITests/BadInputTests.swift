@@ -151,7 +151,7 @@ struct BadInputTests {
                 (1, "type"), (true, "type"), (.null, "type"), ([], "type"), ([:], "type"),
             ]
             if let limit = parameter.schema["maxLength"]?.integer {
-                wrong.append(("", "length"))
+                if parameter.schema["minLength"] != 0 { wrong.append(("", "length")) }
                 wrong.append((.string(String(repeating: "a", count: Int(limit) + 1)), "length"))
                 wrong.append(("\u{7}", "format"))
             } else if parameter.schema["enum"] != nil {

@@ -44,6 +44,15 @@ import Testing
         #expect(!APNsRequest.isToken(token))
     }
 
+    /// What a platform does not say, the token may.
+    @Test(arguments: [
+        (Platform.ios, Sample.token, true), (.ios, "no token", true), (.other, Sample.token, true),
+        (.other, "APA91bHun4:x", false), (.android, Sample.token, false), (.web, Sample.token, false),
+    ])
+    func phonesOfOtherPlatformsAreNotApples(platform: Platform, token: String, isFor: Bool) {
+        #expect(APNsRequest.isFor(platform, pushToken: token) == isFor)
+    }
+
     @Test func sandboxTokensGoToTheSandboxOfApple() {
         #expect(APNsEndpoint.production.serving(.sandbox) == .sandbox)
         #expect(APNsEndpoint.production.serving(.production) == .production)

@@ -51,7 +51,7 @@ import Testing
             faults: ["otp format"]),
         Case(
             path: "/verify", body: #"{"id_token":"x"}"#, status: 400, code: "invalid",
-            faults: ["dev_token missing", "activation_code missing", "proof missing"]),
+            faults: ["activation_code missing", "proof missing"]),
         Case(path: "/no/such/path", body: "{}", status: 404, code: "not_found"),
         Case(path: "/register/", body: "{}", status: 404, code: "not_found"),
         Case(path: "/register?x=1", body: #"{"username":"b"}"#, status: 400, code: "malformed"),

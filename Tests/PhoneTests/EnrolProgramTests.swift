@@ -52,6 +52,7 @@ import World
         let text = try TextFile.read(path)
         #expect(!text.contains("revocation-1") && !text.contains("f91r8F9C"))
         let kept = try owner.kept()
+        #expect(relay.asked[0].body["dev_token"] == nil && kept.pushToken == nil)
         #expect(kept.device == "d1" && kept.name == "Alice's" && kept.thumbprint == told["thumbprint"]?.string)
 
         let listed = try await owner.phone("list", "--json")
@@ -115,6 +116,7 @@ import World
 
     @Test func changesAndUnbinds() async throws {
         relay.answer(200, [:])
+        relay.answer(200, [:])
         relay.answer(401, ["code": "unauthenticated"])
         relay.answer(204, [:])
         try await relay.run { _, address in
@@ -123,6 +125,12 @@ import World
             #expect(changed.status == 0, "\(changed.errors)")
             let kept = try owner.kept()
             #expect(kept.name == "Old" && kept.pushToken == "efgh")
+            let silent = try await owner.phone("change", "--no-dev-token", "--json")
+            #expect(silent.status == 0, "\(silent.errors)")
+            #expect(try owner.kept().pushToken == nil)
+            let both = try await owner.phone("change", "--no-dev-token", "--dev-token", "efgh")
+            #expect(both.status == 2 && both.errors.contains("two different things"), "\(both.errors)")
+            #expect(try silent.events.first?["dev_token"] == .null)
             let refused = try await owner.phone("unbind")
             #expect(refused.status == 1 && refused.errors.contains("unbind --forget"))
             #expect(owner.names.count == 1)
@@ -133,7 +141,11 @@ import World
             #expect(try await owner.phone("unbind", "--forget").status == 0)
             #expect(owner.names == [])
         }
-        #expect(relay.asked.map { "\($0.method) \($0.path)" } == ["POST /device", "DELETE /device", "DELETE /device"])
+        #expect(
+            relay.asked.map { "\($0.method) \($0.path)" }
+                == ["POST /device", "POST /device", "DELETE /device", "DELETE /device"])
+        let given = try JWS.parse(relay.asked[1].body["dev_token"]?.string ?? "")
+        #expect(try JSONReader.read(given.payload).object?["dev_token"] == "")
         #expect(relay.asked.allSatisfy { $0.certificate?.uris == ["twoefay:device:d1"] })
     }
 

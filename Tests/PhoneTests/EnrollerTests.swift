@@ -84,6 +84,22 @@ import World
                 ])
     }
 
+    /// Neither in the body nor in what it signs.
+    @Test func namesNoPushTokenWhereItHasNone() async throws {
+        let relay = try FakeRelay((200, ["login": "wait", "device": "d1"]))
+        try await relay.run { loop, address in
+            let begun = try Enrolment(try relay.activation(address), at: loop.time.now())
+            #expect(try Enrolment(begun.json()).pushToken == nil)
+            let enroller = try Enroller(begun, loop: loop)
+            defer { enroller.close() }
+            _ = try await enroller.attempt()
+        }
+        let body = relay.asked[0].body
+        #expect(body["dev_token"] == nil && body["activation_code"] != nil)
+        let claims = try JSONReader.read(try JWS.parse(body["proof"]?.string ?? "").payload).object
+        #expect(claims?.names == ["v", "aud", "id_token", "activation_code", "iat"])
+    }
+
     @Test func acceptsNoCertificateForAnotherKey() async throws {
         let relay = try FakeRelay()
         let failure = await #expect(throws: CallFailure.self) {
@@ -96,7 +112,6 @@ import World
                         "revocation_code": "r-c",
                     ])
                 let begun = try Enrolment(try relay.activation(address), at: loop.time.now())
-                #expect(begun.pushToken.count == 64)
                 let enroller = try Enroller(begun, loop: loop)
                 defer { enroller.close() }
                 _ = try await enroller.attempt()

@@ -33,19 +33,20 @@ struct Parameter: Sendable {
 }
 
 extension Field where Value == String {
-    /// A text of 1 to `limit` characters for which the rule has no complaint.
+    /// A text of up to `limit` characters for which the rule has no complaint.
     static func text(
-        _ name: String, limit: Int, _ summary: String, rule: @escaping @Sendable (String) -> String?
+        _ name: String, limit: Int, mayBeEmpty: Bool = false, _ summary: String,
+        rule: @escaping @Sendable (String) -> String?
     ) -> Field {
         Field(
             name: name, summary: summary,
-            schema: ["type": "string", "minLength": 1, "maxLength": .integer(Int64(limit))]
+            schema: ["type": "string", "minLength": mayBeEmpty ? 0 : 1, "maxLength": .integer(Int64(limit))]
         ) { value, parameter, faults in
             guard let text = value.string else {
                 faults.append(FieldFault(parameter, .type, "must be a string"))
                 return nil
             }
-            if text.isEmpty {
+            if text.isEmpty, !mayBeEmpty {
                 faults.append(FieldFault(parameter, .length, "must not be empty"))
             } else if text.unicodeScalars.count > limit {
                 faults.append(FieldFault(parameter, .length, "must have at most \(limit) characters"))
@@ -72,8 +73,8 @@ extension Field where Value == String {
     }
 
     /// Something opaque: an id, a token, a signed object.
-    static func opaque(_ name: String, limit: Int, _ summary: String) -> Field {
-        text(name, limit: limit, summary) { text in
+    static func opaque(_ name: String, limit: Int, mayBeEmpty: Bool = false, _ summary: String) -> Field {
+        text(name, limit: limit, mayBeEmpty: mayBeEmpty, summary) { text in
             text.utf8.allSatisfy { (0x21...0x7e).contains($0) } ? nil : "must be visible ASCII characters"
         }
     }

@@ -18,6 +18,9 @@ enum Parameters {
     // Phones.
     static let idToken = Field.opaque("id_token", limit: 128, "The user, as /register named it")
     static let pushToken = Field.opaque("dev_token", limit: 2048, "Where the push service finds the phone")
+    static let ownPushToken = Field.opaque(
+        "dev_token", limit: 2048, mayBeEmpty: true,
+        "Where the push service finds the phone; empty or left out where it asks by itself")
     static let activationCode = Field.opaque("activation_code", limit: 64, "From the activation; used once")
     static let proof = Field.opaque("proof", limit: 8192, "A twoefay-enrol+jwt, signed by the phone's new key")
     static let binding = Field.opaque("binding", limit: 4096, "A twoefay-binding+jwt, passed on to the website")
@@ -31,7 +34,7 @@ enum Parameters {
     static let deviceSwitch = Field<DeviceSwitch>.word(
         "state", "suspended: it answers no more, until it is active again")
     static let signedPushToken = Field.opaque(
-        "dev_token", limit: 8192, "A twoefay-token+jwt with the new push token, signed by the phone's key")
+        "dev_token", limit: 8192, "A twoefay-token+jwt with the new push token or none, signed by the phone's key")
     static let renewal = Field.flag("certificate", "true: a new certificate for the phone's key")
     static let revocationCode = Field.opaque("revocation_code", limit: 64, "As the phone got it from /verify")
 

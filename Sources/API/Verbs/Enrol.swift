@@ -39,7 +39,7 @@ enum Enrol {
             Form(
                 .anyone(verify),
                 [
-                    P.idToken.required, P.pushToken.required, P.activationCode.required, P.proof.required,
+                    P.idToken.required, P.ownPushToken.optional, P.activationCode.required, P.proof.required,
                     P.binding.optional, P.deviceName.optional, P.platform.optional, P.environment.optional,
                 ],
                 answers: [
@@ -94,7 +94,7 @@ enum Enrol {
         let token = UserToken(try call.required(P.idToken)) ?? call.relay.operations.draw()
         let binding = try await call.relay.bind(
             BindRequest(
-                token: token, pushToken: try call.required(P.pushToken),
+                token: token, pushToken: call[P.ownPushToken] ?? "",
                 activationCode: try call.required(P.activationCode), proof: try call.required(P.proof),
                 binding: call[P.binding], name: call[P.deviceName], platform: call[P.platform] ?? .other,
                 environment: call[P.environment] ?? .production), from: call.remote)
@@ -120,7 +120,9 @@ enum Enrol {
         let states = devices.map(\.state)
         guard let best = [DeviceState.active, .suspended, .waiting].first(where: states.contains) else { return [] }
         let state: JSONValue = user.state == .active ? .word(best) : .word(user.state)
-        return [.object(["kind": .word(Factor.push), "state": state])]
+        // Phones that ask by themselves are no others for their user, but nothing rings there.
+        let isPushed = devices.contains { $0.state == best && $0.isPushed }
+        return [.object(["kind": .word(isPushed ? Factor.push : .pull), "state": state])]
     }
 }
 

@@ -43,6 +43,10 @@ public final class APNsCourier: PushSender {
             options: options)
     }
 
+    public func serves(_ platform: Platform, pushToken: String) -> Bool {
+        APNsRequest.isFor(platform, pushToken: pushToken)
+    }
+
     /// On a loop, whose connection carries it. Answers within `options.deadline` and a little.
     public func send(_ push: Push) async -> PushOutcome { await currentDesk().value.send(push) }
 

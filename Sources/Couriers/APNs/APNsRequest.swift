@@ -30,6 +30,16 @@ enum APNsRequest {
             neverIndexed: neverIndexed, body: APNsPayload.bytes(for: push))
     }
 
+    /// A phone that did not say what it is may be Apple's, if its token looks so. Of one that says that it is, a token
+    /// that cannot be right is a mistake to be told about.
+    static func isFor(_ platform: Platform, pushToken: String) -> Bool {
+        switch platform {
+        case .ios: true
+        case .other: isToken(pushToken)
+        case .android, .web: false
+        }
+    }
+
     /// Whether the text may be one of Apple's tokens.
     static func isToken(_ text: String) -> Bool {
         tokenDigits.contains(text.utf8.count)

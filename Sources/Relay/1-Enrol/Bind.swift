@@ -7,6 +7,7 @@ import World
 /// What a phone sends to be bound.
 public struct BindRequest: Sendable {
     public var token: UserToken
+    /// Empty where the phone asks by itself.
     public var pushToken: String
     public var activationCode: String
     /// A `twoefay-enrol+jwt`, signed by the new key.

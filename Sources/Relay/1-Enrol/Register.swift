@@ -82,19 +82,22 @@ public struct DeviceView: Sendable, Equatable {
     public let name: String?
     public let platform: Platform
     public let state: DeviceState
+    /// It has a push token; otherwise it asks by itself.
+    public let isPushed: Bool
     public let publicKey: [UInt8]?
     public let binding: String?
     public let createdAt: Timestamp
     public let lastSeenAt: Timestamp?
 
     public init(
-        id: DeviceID, name: String?, platform: Platform, state: DeviceState, publicKey: [UInt8]?, binding: String?,
-        createdAt: Timestamp, lastSeenAt: Timestamp?
+        id: DeviceID, name: String?, platform: Platform, state: DeviceState, isPushed: Bool, publicKey: [UInt8]?,
+        binding: String?, createdAt: Timestamp, lastSeenAt: Timestamp?
     ) {
         self.id = id
         self.name = name
         self.platform = platform
         self.state = state
+        self.isPushed = isPushed
         self.publicKey = publicKey
         self.binding = binding
         self.createdAt = createdAt

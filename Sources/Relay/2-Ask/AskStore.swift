@@ -63,11 +63,14 @@ public enum Subject: Sendable, Equatable {
 public struct Askable: Sendable, Equatable {
     public struct Phone: Sendable, Equatable {
         public let id: DeviceID
+        public let platform: Platform
+        /// Empty where the phone asks by itself, and where the push service knows it no more.
         public let pushToken: String
         public let environment: PushEnvironment
 
-        public init(id: DeviceID, pushToken: String, environment: PushEnvironment) {
+        public init(id: DeviceID, platform: Platform, pushToken: String, environment: PushEnvironment) {
             self.id = id
+            self.platform = platform
             self.pushToken = pushToken
             self.environment = environment
         }

@@ -141,8 +141,8 @@ extension Relay {
             place: place, userAgent: request.userAgent, request: request.request, numberDigits: digits,
             device: request.device?.text, createdAt: now, expiresAt: expiresAt)
         let id: ChallengeID = operation.identifier("challenge")
-        // A phone whose push token died can still ask for what waits for it.
-        let pushable = push == nil ? [] : subject.phones.filter { !$0.pushToken.isEmpty }
+        // The others can still ask for what waits for them.
+        let pushable = subject.phones.filter { push?.reaches($0) == true }
         let reachable = !subject.phones.isEmpty || policy.answers == .website
         var life = ChallengeLife(expiresAt: expiresAt)
         if !reachable, let over = try? life.after(.giveUp(.undeliverable), at: now) { life = over }

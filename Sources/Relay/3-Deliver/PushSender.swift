@@ -50,5 +50,16 @@ public enum PushOutcome: Sendable, Equatable {
 
 /// A push service. An implementation answers within ten seconds.
 public protocol PushSender: Sendable {
+    /// Whether phones of this platform, with such a push token, are this service's.
+    func serves(_ platform: Platform, pushToken: String) -> Bool
     func send(_ push: Push) async -> PushOutcome
+}
+
+extension PushSender {
+    /// All of them, where a service says nothing else.
+    public func serves(_ platform: Platform, pushToken: String) -> Bool { true }
+
+    func reaches(_ phone: Askable.Phone) -> Bool {
+        !phone.pushToken.isEmpty && serves(phone.platform, pushToken: phone.pushToken)
+    }
 }

@@ -74,8 +74,8 @@ extension Row {
 
     fileprivate func accountDevice() throws(StoreFailure) -> Accounts.Device {
         Accounts.Device(
-            view: try device(0), user: try id(8), username: try text(9), website: try text(10),
-            failures: try integer(11), failedAt: try optionalMoment(12))
+            view: try device(0), user: try id(9), username: try text(10), website: try text(11),
+            failures: try integer(12), failedAt: try optionalMoment(13))
     }
 }
 
@@ -93,8 +93,8 @@ private let newestChallenge = Statement(
 
 private let devices =
     """
-    SELECT d.id, d.name, d.platform, d.state, d.public_key, d.binding, d.created_at, d.last_seen_at, u.id, u.username,
-    w.name, d.failures, d.failed_at
+    SELECT d.id, d.name, d.platform, d.state, d.public_key, d.binding, d.created_at, d.last_seen_at,
+    d.push_token <> '', u.id, u.username, w.name, d.failures, d.failed_at
     """ + ofUser + " JOIN device d ON d.user_id = u.id"
 private let devicesOfUser = Statement(devices + named + " ORDER BY d.created_at, d.id")
 private let deviceByID = Statement(devices + " WHERE d.id = ?")

@@ -31,7 +31,7 @@ public enum Phones {
     fileprivate static func find(_ step: Step) -> Query<OwnedDevice?> {
         Query(script: Script("device", reads: [step])) { rows throws(StoreFailure) in
             guard let row = rows[0].first else { return nil }
-            return OwnedDevice(user: try row.id(8), view: try row.device(0))
+            return OwnedDevice(user: try row.id(9), view: try row.device(0))
         }
     }
 
@@ -79,7 +79,7 @@ public enum Phones {
     }
 
     /// Of the rows of `device`: what its website sees.
-    static let columns = "id, name, platform, state, public_key, binding, created_at, last_seen_at"
+    static let columns = "id, name, platform, state, public_key, binding, created_at, last_seen_at, push_token <> ''"
 
     /// Of the rows of `device`: all but those that waited for an approval which failed. The next binding of the user
     /// cleans them away.
@@ -94,7 +94,8 @@ extension Row {
     func device(_ first: Int) throws(StoreFailure) -> DeviceView {
         DeviceView(
             id: try id(first), name: try optionalText(first + 1), platform: try word(first + 2),
-            state: try word(first + 3), publicKey: try optionalBlob(first + 4), binding: try optionalText(first + 5),
+            state: try word(first + 3), isPushed: try bool(first + 8), publicKey: try optionalBlob(first + 4),
+            binding: try optionalText(first + 5),
             createdAt: try moment(first + 6), lastSeenAt: try optionalMoment(first + 7))
     }
 }

@@ -17,7 +17,9 @@ extension Tool {
                 Keyring.option,
                 .init("name", .one("TEXT"), "What you call the phone."),
                 platform,
-                .init("dev-token", .one("TOKEN"), "Where a push service finds the phone; nowhere if left out."),
+                .init(
+                    "dev-token", .one("TOKEN"),
+                    "Where a push service finds the phone; if left out, it is not pushed to and asks by itself."),
                 environment,
                 .init(
                     "wait", .one("SECONDS"),

@@ -50,15 +50,20 @@ extension Tool {
                 Keyring.option, Keyring.choice, PhoneOptions.dpop,
                 .init("name", .one("TEXT"), "What you call the phone."),
                 .init("dev-token", .one("TOKEN"), "Where a push service finds the phone from now on."),
+                .init("no-dev-token", .nothing, "No push service finds it from now on: it asks by itself."),
                 .init("renew", .nothing, "Get a new certificate now. It is done anyway when few days are left."),
             ])
     ) { invocation throws(Failure) in
-        let (name, token, renews) = (
-            invocation.value("name"), invocation.value("dev-token"), invocation.has("renew")
+        let help = "Run 'twoefay phone change --help' for what it takes."
+        let (name, renews, isSilent) = (
+            invocation.value("name"), invocation.has("renew"), invocation.has("no-dev-token")
         )
+        guard !isSilent || invocation.value("dev-token") == nil else {
+            throw Failure(.usage, "--dev-token and --no-dev-token say two different things", next: help)
+        }
+        let token = isSilent ? "" : invocation.value("dev-token")
         guard name != nil || token != nil || renews else {
-            throw Failure(
-                .usage, "there is nothing to change", next: "Run 'twoefay phone change --help' for what it takes.")
+            throw Failure(.usage, "there is nothing to change", next: help)
         }
         let keyring = try Keyring(invocation)
         let entry = try keyring.chosen(invocation)
@@ -168,7 +173,8 @@ extension Keyring.Entry {
             "device": phone.device.map { .string($0) } ?? .null, "state": phone.device == nil ? "begun" : "bound",
             "website": .string(phone.website), "relay": .string(phone.relay.text),
             "name": phone.name.map { .string($0) } ?? .null, "platform": .string(phone.platform.rawValue),
-            "environment": .string(phone.environment.rawValue), "dev_token": .string(phone.pushToken),
+            "environment": .string(phone.environment.rawValue),
+            "dev_token": phone.pushToken.map { .string($0) } ?? .null,
             "pin": .string(Base64URL.encode(phone.pin)), "thumbprint": .string(phone.thumbprint),
             "jwk": .object(phone.key.publicKey.jwk),
             "certificate_expires_at": phone.certificate.map { .string($0.notAfter.rfc3339) } ?? .null,
