@@ -16,7 +16,7 @@ public struct ActivationURI: Sendable {
     public struct Malformed: Error, Sendable, Equatable, CustomStringConvertible {
         public let description: String
 
-        init(_ description: String) { self.description = description }
+        init(_ description: String) { self.description = ScreenText.visible(description, limit: 200) }
     }
 
     public static let start = "twoefay://enrol?"

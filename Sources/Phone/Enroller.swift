@@ -54,13 +54,13 @@ public final class Enroller: Sendable {
         let answer = try await line.send(.init("/verify", body: body))
         switch try answer.text("login") {
         case "verified":
-            let device = try answer.text("device")
+            let device = try answer.id("device")
             let certificate = try answer.certificate(for: enrolment.key)
             var bound = enrolment
             bound.state = .bound(device: device, certificate: certificate)
-            return .verified(bound, revocationCode: try answer.text("revocation_code"))
+            return .verified(bound, revocationCode: try answer.id("revocation_code"))
         case "wait":
-            return .wait(device: try answer.text("device"), number: answer.body["number"]?.string)
+            return .wait(device: try answer.id("device"), number: try answer.number())
         case let word: throw answer.odd("with login \"\(word)\"")
         }
     }

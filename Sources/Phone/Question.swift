@@ -21,7 +21,8 @@ public struct Question: Sendable {
 
     /// - Parameter website: the one that this phone is bound to.
     init(_ value: JSONValue, website: String, now: Timestamp) throws(Refused) {
-        guard let object = value.object, let challenge = object["challenge"]?.string, !challenge.isEmpty else {
+        guard let object = value.object, let challenge = object["challenge"]?.string, RelayAnswer.isID(challenge)
+        else {
             throw Refused(challenge: nil, reason: "it has no challenge")
         }
         guard let nonce = object["nonce"]?.string, let encoded = object["context"]?.string,

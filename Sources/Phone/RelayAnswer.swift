@@ -31,6 +31,32 @@ public struct RelayAnswer: Sendable {
         return text
     }
 
+    /// What the relay made up to name something: on screens and in commands it is what it seems.
+    func id(_ name: String) throws(CallFailure) -> String {
+        let id = try text(name)
+        guard Self.isID(id) else { throw odd("with a \(name) that is none") }
+        return id
+    }
+
+    static func isID(_ text: String) -> Bool {
+        (1...128).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "-"), UInt8(ascii: "_"): true
+                default: false
+                }
+            }
+    }
+
+    /// The number that the person carries to another phone, where there is one.
+    func number() throws(CallFailure) -> String? {
+        guard let value = try accepted()["number"], !value.isNull else { return nil }
+        guard let number = value.string, (1...9).contains(number.utf8.count),
+            number.utf8.allSatisfy({ (0x30...0x39).contains($0) })
+        else { throw odd("with a number that is none") }
+        return number
+    }
+
     /// The certificate that must be there, for that key.
     func certificate(for key: P256PrivateKey) throws(CallFailure) -> Certificate {
         let text = try text("certificate")
@@ -45,26 +71,15 @@ public struct RelayAnswer: Sendable {
 
     /// No refusal, and not what was agreed either.
     public func odd(_ what: String) -> CallFailure {
-        .refused(RelayRefusal(status: status, code: nil, detail: what, retryAfter: nil))
+        .refused(
+            RelayRefusal(status: status, code: nil, detail: ScreenText.visible(what, limit: 1000), retryAfter: nil))
     }
 
     private var refusal: RelayRefusal {
         RelayRefusal(
-            status: status, code: body["code"]?.string.map(Self.printable),
-            detail: Self.printable(body["detail"]?.string ?? body["title"]?.string ?? ""),
+            status: status, code: body["code"]?.string.map { ScreenText.visible($0, limit: 100) },
+            detail: ScreenText.visible(body["detail"]?.string ?? body["title"]?.string ?? "", limit: 1000),
             retryAfter: fields["retry-after"].flatMap { Int64($0) })
-    }
-}
-
-extension RelayAnswer {
-    /// What a relay says ends on somebody's screen: as text, and not as commands to the screen.
-    private static func printable(_ text: String) -> String {
-        var printable = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars.prefix(1000) {
-            let isControl = scalar.value < 0x20 || (0x7f..<0xa0).contains(scalar.value)
-            printable.append(isControl ? "?" : scalar)
-        }
-        return String(printable)
     }
 }
 
@@ -97,8 +112,8 @@ public enum CallFailure: Error, Sendable, Equatable, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .notSent(let reason): return "the relay was not reached: \(reason)"
-        case .ambiguous(let reason): return "the relay gave no answer: \(reason)"
+        case .notSent(let reason): return "the relay was not reached: \(ScreenText.visible(reason))"
+        case .ambiguous(let reason): return "the relay gave no answer: \(ScreenText.visible(reason))"
         case .refused(let refusal):
             let words = [refusal.code ?? "", refusal.detail].filter { !$0.isEmpty }.joined(separator: ": ")
             return "the relay answered \(refusal.status)" + (words.isEmpty ? "" : ", \(words)")

@@ -107,7 +107,9 @@ public final class Responder: Sendable {
         if case .approve = decision { path = "/success" }
         let answer = try await send(
             .init(path, body: ["challenge": .string(question.challenge), "answer": .string(statement)]))
-        return try answer.text("login")
+        let login = try answer.text("login")
+        guard login == "success" || login == "failure" else { throw answer.odd("with login \"\(login)\"") }
+        return login
     }
 
     // MARK: The phone itself

@@ -149,6 +149,20 @@ import World
         #expect(relay.asked.allSatisfy { $0.certificate?.uris == ["twoefay:device:d1"] })
     }
 
+    /// Every sixty-fourth code begins with a dash, and so does every sixty-fourth pin.
+    @Test func printsACommandThatRevokesWhateverTheCodeIs() async throws {
+        verify("-r_c")
+        relay.answer(204, [:])
+        let revoked = try await relay.run { _, address in
+            let bound = try await owner.phone("enrol", uri(address))
+            try #require(bound.status == 0, "\(bound.errors)")
+            let command = try #require(bound.output.split(separator: "\n").last { $0.contains("phone revoke") })
+            return try await owner.begin(command.split(separator: " ").dropFirst(2).map(String.init)).ended()
+        }
+        #expect(revoked.status == 0, "\(revoked.errors)")
+        #expect(relay.asked.last?.body == ["revocation_code": "-r_c"])
+    }
+
     @Test func renewsWhatIsNearlyOver() async throws {
         let relay = relay
         try await relay.run { _, address in

@@ -167,7 +167,7 @@ import World
             let failure = await #expect(throws: CallFailure.self) {
                 try await Revocation.revoke("no", at: address, believing: .pinned(roots), loop: loop)
             }
-            #expect(failure?.description == "the relay answered 401, unauthenticated: a?[31mb")
+            #expect(failure?.description == "the relay answered 401, unauthenticated: a\\u{1b}[31mb")
         }
         #expect(relay.asked.map(\.path) == ["/revoke", "/revoke"])
         #expect(relay.asked[0].body == ["revocation_code": "r-c"])

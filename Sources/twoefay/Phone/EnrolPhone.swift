@@ -49,7 +49,7 @@ extension Tool {
             Its key is in \(path). Its certificate lasts until \(until), and is renewed in time.
             If the phone is lost, this code unbinds it, from anywhere; write it down elsewhere, it is not shown again:
 
-              twoefay phone revoke \(code) --relay \(bound.relay.text) --pin \(Base64URL.encode(bound.pin))
+              twoefay phone revoke --relay \(bound.relay.text) --pin=\(Base64URL.encode(bound.pin)) -- \(code)
             """,
             json: .object([
                 "event": "verified", "device": .string(bound.device ?? ""), "website": .string(bound.website),

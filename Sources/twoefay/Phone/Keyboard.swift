@@ -1,10 +1,18 @@
 import EventLoop
 import Glibc
 
-/// Lines of standard input, read on a thread of its own, asked for on a loop. Lives on that loop.
+/// Lines of standard input, read on a thread of its own, asked for on a loop, and the screen that goes with it. Lives on
+/// that loop.
 final class Keyboard {
     /// Whether a person sits there.
     static var isTerminal: Bool { isatty(0) == 1 }
+
+    /// Of the screen before the person; where there is none, as of the screens of old.
+    static var columns: Int {
+        var size = winsize()
+        guard ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        return Int(size.ws_col)
+    }
 
     private let loop: EventLoop
     private let thread: WorkerThread

@@ -5,16 +5,14 @@ import World
 /// A request as the person sees it.
 extension Question {
     var shown: String {
-        let context = context
-        var rows = context.lines.map { ($0.label, $0.value) }
-        rows.append(("time left", "\(max(0, timeLeft.wholeMilliseconds / 1000)) s"))
-        let width = rows.map(\.0.count).max() ?? 0
-        let table = rows.map { label, value in
-            "  \(label)\(String(repeating: " ", count: width - label.count + 2))\(value)"
-        }
-        let title = "\(context.displayName) (\(context.website)) asks: is this you?"
-        return ([title] + table).joined(separator: "\n")
+        var rows = context.lines.map { (label: $0.label, text: $0.value) }
+        rows.append((label: "time left", text: "\(max(0, timeLeft.wholeMilliseconds / 1000)) s"))
+        return ScreenRows.text(
+            "\(context.displayName) (\(context.website)) asks: is this you?", rows, columns: Keyboard.columns)
     }
+
+    /// Whose number it is, within a line.
+    var asker: String { ScreenText.visible(context.displayName, limit: 40) }
 
     /// For programs: the context as it came, and what is needed to answer.
     func told(device: String) -> JSONObject {

@@ -170,7 +170,7 @@ final class Watching {
             switch line.lowercased() {
             case "a", "approve":
                 guard needsNumber else { return .decision(.approve(number: nil)) }
-                guard let number = await typed("The number that \(question.context.displayName) shows: ") else {
+                guard let number = await typed("The number that \(question.asker) shows: ") else {
                     return personIsGone()
                 }
                 guard let fault = question.fault(ofNumber: number) else {
