@@ -36,7 +36,7 @@ import Testing
         relay.answer(200, ["login": "success"])
         let ended = try await relay.run { _, address in
             try owner.keep(try relay.bound(address))
-            return try await owner.phone("approve", "--number", "47", "--uv", "biometric")
+            return try await owner.phone("approve", "--challenge", "c1", "--number", "47", "--uv", "biometric")
         }
         #expect(ended.status == 0, "\(ended.errors)")
         for part in ["The Shop (shop) asks", "alice", "12.00 EUR", "Berlin, DE", "192.0.2.7", "the relay says success"]
@@ -67,8 +67,13 @@ import Testing
 
     /// Nothing of it may reach the relay as an answer.
     @Test(arguments: [
-        (["approve", "--number", "4"], Int32(2), "has 2 digits"), (["approve"], 2, "there is nobody to ask"),
-        (["approve", "--number", "47", "--uv", "face"], 2, "--uv face is none of none, passcode, biometric"),
+        (["approve", "--challenge", "c1", "--number", "4"], Int32(2), "has 2 digits"),
+        (["approve", "--challenge", "c1"], 2, "there is nobody to ask"),
+        (["approve", "--number", "47"], 2, "Say which request was looked at: --challenge ID"),
+        (
+            ["approve", "--challenge", "c1", "--number", "47", "--uv", "face"], 2,
+            "--uv face is none of none, passcode, biometric"
+        ),
         (["approve", "--number", "47", "--challenge", "c9"], 3, "c9 is not asked"),
         (["deny", "--device", "d9"], 3, "there is no phone d9"),
     ])
@@ -88,7 +93,7 @@ import Testing
         relay.answer(200, Listed.answer([Listed { $0["v"] = 2 }]))
         try await relay.run { _, address in
             try owner.keep(try relay.bound(address))
-            let several = try await owner.phone("approve", "--number", "47")
+            let several = try await owner.phone("deny")
             #expect(several.status == 2 && several.errors.contains("c2 (The Shop)"), "\(several.errors)")
             let none = try await owner.phone("deny")
             #expect(none.status == 3 && none.errors.contains("nothing is asked now"))
@@ -107,15 +112,73 @@ import Testing
         relay.answer(429, ["code": "limited", "detail": "slowly"], fields: [.init("retry-after", "7")])
         let ended = try await relay.run { _, address in
             try owner.keep(try relay.bound(address))
-            return [
-                try await owner.phone("approve", "--number", "46"), try await owner.phone("approve", "--number", "46"),
-                try await owner.phone("approve", "--number", "46"),
-            ]
+            var ended: [Child.Ended] = []
+            for _ in 0..<3 { ended.append(try await owner.phone("approve", "--challenge", "c1", "--number", "46")) }
+            return ended
         }
         #expect(ended.map(\.status) == [1, 4, 5])
         #expect(ended[0].output.contains("the relay says failure"))
         #expect(ended[1].errors.contains("already_decided"))
         #expect(ended[2].errors.contains("Try again in 7 s."))
+    }
+
+    /// Whatever else is known beforehand: a number that was copied says nothing about what is agreed to.
+    @Test(arguments: [(Int64(0), []), (2, ["--number", "47"]), (0, ["--challenge", "c1"])] as [(Int64, [String])])
+    func signsNothingThatThePersonHasNotAgreedTo(digits: Int64, arguments: [String]) async throws {
+        relay.answer(200, Listed.answer([listed("c1", digits: digits)]))
+        relay.answer(200, Listed.answer([listed("c1", digits: digits)]))
+        relay.answer(200, ["login": "success"])
+        let relay = relay
+        let (no, yes) = try await relay.run { _, address in
+            try owner.keep(try relay.bound(address))
+            var ended: [Child.Ended] = []
+            for word in ["n", "y"] {
+                let terminal = try Input.terminal()
+                let child = try owner.begin(["approve", "--keys", owner.keys] + arguments, input: terminal.child)
+                try await child.says("Approve this? [y]es, [n]o: ")
+                #expect(relay.asked.allSatisfy { $0.path == "/pending" })
+                terminal.write("what?\n")
+                try await child.says("[n]o: Approve this? [y]es, [n]o: ")
+                terminal.write("\(word)\n")
+                ended.append(await child.ended())
+            }
+            return (ended[0], ended[1])
+        }
+        #expect(no.status == 1 && no.errors.contains("nothing was answered"), "\(no.errors)")
+        #expect(yes.status == 0, "\(yes.errors)")
+        #expect(relay.asked.map(\.path) == ["/pending", "/pending", "/success"])
+        let shown = yes.output.prefix(upTo: try #require(yes.output.firstRange(of: "Approve this?")).lowerBound)
+        for part in ["The Shop (shop) asks", "alice", "12.00 EUR", "192.0.2.7"] {
+            #expect(shown.contains(part), "\(part)")
+        }
+        #expect(try claims(2)["number"]?.string == (digits == 0 ? nil : "47"))
+    }
+
+    @Test func whoCarriesTheNumberOverHasSeenTheRequest() async throws {
+        relay.answer(200, Listed.answer([listed("c1")]))
+        relay.answer(200, ["login": "success"])
+        let terminal = try Input.terminal()
+        let ended = try await relay.run { _, address in
+            try owner.keep(try relay.bound(address))
+            let child = try owner.begin(["approve", "--keys", owner.keys], input: terminal.child)
+            try await child.says("12.00 EUR")
+            try await child.says("The number that The Shop shows: ")
+            terminal.write("47\n")
+            return await child.ended()
+        }
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(try claims(1)["number"] == "47")
+    }
+
+    /// Not even the relay is asked.
+    @Test(arguments: [["approve"], ["approve", "--json", "--number", "47"]])
+    func approvesNothingUnseen(arguments: [String]) async throws {
+        let ended = try await relay.run { _, address in
+            try owner.keep(try relay.bound(address))
+            return try await owner.begin(arguments + ["--keys", owner.keys]).ended()
+        }
+        #expect(ended.status == 2 && ended.errors.contains("nobody would see what is approved"), "\(ended.errors)")
+        #expect(relay.asked.isEmpty)
     }
 
     @Test func watchesWithoutAnybody() async throws {

@@ -55,10 +55,11 @@ import Testing
         func phone(_ arguments: String...) async throws -> Child.Ended {
             try await owner.begin(arguments + identity + ["--keys", owner.keys]).ended()
         }
-        #expect(try await phone("approve").status == 3)
+        #expect(try await phone("deny").status == 3)
 
         let approved = try await ask(shop, "alice", details: [["label": "amount", "value": "12.00 EUR"]])
-        let yes = try await phone("approve", "--number", approved.number, "--uv", "passcode")
+        let yes = try await phone(
+            "approve", "--challenge", approved.challenge, "--number", approved.number, "--uv", "passcode")
         #expect(yes.status == 0, "\(yes.errors)")
         for line in ["The Shop (shop) asks", "alice", "members", "pay", "12.00 EUR", "192.0.2.7"] {
             #expect(yes.output.contains(line), "\(yes.output)")
@@ -70,7 +71,8 @@ import Testing
         #expect(try await told(shop, denied) == ["failure", "denied", "signed"])
 
         let mistaken = try await ask(shop, "alice")
-        let wrong = try await phone("approve", "--number", other(mistaken.number), "--json")
+        let wrong = try await phone(
+            "approve", "--challenge", mistaken.challenge, "--number", other(mistaken.number), "--json")
         #expect(wrong.status == 1 && wrong.output.contains("\"login\":\"failure\""), "\(wrong.errors)")
         #expect(try await told(shop, mistaken) == ["failure", "wrong_number", "signed"])
 
@@ -79,7 +81,7 @@ import Testing
         #expect(try await told(shop, strange) == ["failure", "fraud", "signed"])
         // Whoever is frozen is asked nothing.
         _ = try await shop.say("POST", "/login", ["username": "alice"])
-        #expect(try await phone("approve", "--number", "12").status == 3)
+        #expect(try await phone("deny").status == 3)
         let stopped = await relay.stop()
         #expect(stopped.status == 0, "\(stopped.errors)")
     }
@@ -122,7 +124,7 @@ import Testing
         #expect(first["device"] != second["device"] && owner.names.count == 2)
         let (atShop, atBank) = (try await ask(shop, "alice"), try await ask(bank, "alice.bank"))
 
-        let unclear = try await owner.phone("approve", "--number", atShop.number)
+        let unclear = try await owner.phone("deny")
         #expect(unclear.status == 2, "\(unclear.output)")
         #expect(unclear.errors.contains(atShop.challenge) && unclear.errors.contains(atBank.challenge))
         let named = try await owner.phone(

@@ -55,7 +55,10 @@ import World
             #expect(login["number"]?.string == number)
             let yes = try await Child.run(
                 try BuiltProgram.twoefay.path,
-                ["phone", "approve", "--number", number, "--uv", "passcode", "--keys", keys])
+                [
+                    "phone", "approve", "--challenge", asked.challenge, "--number", number, "--uv", "passcode",
+                    "--keys", keys,
+                ])
             try #require(yes.status == 0, "\(yes.errors)")
             let told = try await shop.post("/auth", ["challenge": .string(asked.challenge)])
             return (asked, try #require(told.json?.object, "\(told)"))

@@ -12,29 +12,54 @@ extension Tool {
                 Keyring.option, Keyring.choice, challenge, PhoneOptions.number, PhoneOptions.uv, PhoneOptions.dpop,
             ],
             notes: """
-                Exit status 0: it counts. 1: the relay says failure, as for a wrong number. 3: nothing is asked. 4: decided already.
+                At a terminal it shows the request, and asks before it signs. Elsewhere, and with --json, nobody would
+                see it: there --challenge has to name it, as 'phone watch --auto ignore' shows it.
+                Exit status 0: it counts. 1: the relay says failure, as for a wrong number, or you did not agree.
+                3: nothing is asked. 4: decided already.
                 """)
     ) { invocation throws(Failure) in
+        let person = Person(invocation)
         let number = invocation.value("number")
+        guard person.isThere || invocation.value(challenge.name) != nil else {
+            throw Failure(
+                .usage, "nobody would see what is approved: standard input is no terminal, or --json is given",
+                next: "Say which request was looked at: --challenge ID. 'twoefay phone watch --auto ignore' shows them."
+            )
+        }
         return try answerOnce(invocation) { question throws(Failure) in
-            guard question.context.numberDigits > 0 else { return .approve(number: nil) }
-            let typed = if let number { number } else { try numberOfPerson(question) }
-            if let fault = question.fault(ofNumber: typed) {
-                throw Failure(.usage, "\"\(typed)\" is none: \(fault)", next: "Look at the website again.")
+            let needsNumber = question.context.numberDigits > 0
+            if needsNumber, let number { try check(number, question) }
+            person.sees(question)
+            guard needsNumber else {
+                try person.agrees()
+                return .approve(number: nil)
             }
+            if let number {
+                try person.agrees()
+                return .approve(number: number)
+            }
+            // Who carries the number over from the website agrees by that.
+            let typed = try person.number(question)
+            try check(typed, question)
             return .approve(number: typed)
         }
     }
 
+    private static func check(_ number: String, _ question: Question) throws(Failure) {
+        guard let fault = question.fault(ofNumber: number) else { return }
+        throw Failure(
+            .usage, "\"\(ScreenText.visible(number))\" is none: \(fault)", next: "Look at the website again.")
+    }
+
     static let denyOnce = Verb(
         command: Command("phone deny", "Says no to what is asked now.", options: refusing)
-    ) { invocation throws(Failure) in try answerOnce(invocation) { _ throws(Failure) in .deny } }
+    ) { invocation throws(Failure) in try answerOnce(invocation, .deny) }
 
     static let reportFraud = Verb(
         command: Command(
             "phone fraud", "Says no to what is asked now: somebody else is at it.", options: refusing,
             notes: "All factors of the user are frozen until the operator lifts that.")
-    ) { invocation throws(Failure) in try answerOnce(invocation) { _ throws(Failure) in .fraud } }
+    ) { invocation throws(Failure) in try answerOnce(invocation, .fraud) }
 
     private static let challenge = Command.Option(
         "challenge", .one("ID"), "The request; needed where there are several.")
@@ -42,14 +67,14 @@ extension Tool {
         Keyring.option, Keyring.choice, challenge, PhoneOptions.uv, PhoneOptions.dpop,
     ]
 
-    private static func numberOfPerson(_ question: Question) throws(Failure) -> String {
-        guard Keyboard.isTerminal else {
-            throw Failure(
-                .usage, "a number is asked for, and there is nobody to ask: standard input is no terminal",
-                next: "Say the number that the website shows: --number DIGITS")
+    private static func answerOnce(
+        _ invocation: Invocation, _ decision: Statement.Decision
+    ) throws(Failure) -> Report {
+        let person = Person(invocation)
+        return try answerOnce(invocation) { question throws(Failure) in
+            person.sees(question)
+            return decision
         }
-        Program.say(question.shown + "\nThe number that \(question.context.displayName) shows: ")
-        return readLine() ?? ""
     }
 
     private static func answerOnce(
@@ -103,7 +128,7 @@ extension Tool {
         }
         // Two phones of one user are asked the same: either may answer.
         guard found.allSatisfy({ $0.question.challenge == first.question.challenge }) else {
-            let challenges = found.map { "\($0.question.challenge) (\($0.question.context.displayName))" }
+            let challenges = found.map { "\($0.question.challenge) (\($0.question.asker))" }
             throw Failure(
                 .usage, "several things are asked: \(challenges.joined(separator: ", "))",
                 next: "Say which one: --challenge ID")
@@ -115,7 +140,7 @@ extension Tool {
         _ decision: Statement.Decision, _ login: String, _ device: String, _ question: Question
     ) -> Report {
         Report(
-            "\(question.shown)\n\(decision.told): the relay says \(login).",
+            "\(decision.told): the relay says \(login).",
             json: .object([
                 "device": .string(device), "challenge": .string(question.challenge),
                 "decision": .string(decision.word), "login": .string(login),

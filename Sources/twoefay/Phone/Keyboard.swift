@@ -1,3 +1,4 @@
+import Daemon
 import EventLoop
 import Glibc
 
@@ -12,6 +13,13 @@ final class Keyboard {
         var size = winsize()
         guard ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
         return Int(size.ws_col)
+    }
+
+    /// The line that a person types at this question, and nothing that was typed before it; nil at the end of the input.
+    static func ask(_ question: String) -> String? {
+        tcflush(0, TCIFLUSH)
+        Program.say(question)
+        return readLine()
     }
 
     private let loop: EventLoop
