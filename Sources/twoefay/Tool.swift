@@ -9,8 +9,9 @@ enum Tool {
 
     static let verbs: [Verb] = [
         demo, initialise, addWebsite, editWebsite, listWebsites, showWebsite, showUser,
-        lockUser, unlockUser, activateUser, listDevices, showDevice, suspendDevice, resumeDevice, revokeDevice,
-        enrolPhone, listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone, unbindPhone,
+        lockUser, unlockUser, activateUser, listDevices, showDevice, suspendDevice, resumeDevice, renameDevice,
+        revokeDevice, enrolPhone, listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone,
+        unbindPhone,
         revokePhone, migrate, status,
     ]
 

@@ -39,6 +39,28 @@ import World
         }
     }
 
+    @Test(arguments: stores) func aPhoneGetsAnotherName(_ kind: StoreKind) async throws {
+        let scene = try await Scene(kind)
+        let phone = try await scene.bind(try await scene.registered("ada"))
+        let before = try await scene.json("device", "show", phone.device)
+        let renamed = try await scene.json("device", "rename", phone.device, "Ada's old phone")
+        #expect(renamed["name"] == "Ada's old phone" && renamed["before"] == before["name"])
+        #expect(renamed["user"] == "ada" && renamed["website"] == "shop")
+        #expect(try await scene.json("device", "show", phone.device)["name"] == "Ada's old phone")
+        #expect(try await phone.isKnown())
+        let told = try await scene.tool(["device", "rename", phone.device, "--", "-"])
+        #expect(told.output.contains("of ada at shop is called - now"), "\(told.output)")
+        #expect(try scene.trail("device.changed", outcome: "operator", device: phone.device) == 2)
+        try await scene.refused(["device", "rename", phone.device, "a\u{202e}b"], 2, "NAME must not hold control")
+        let long = String(repeating: "x", count: 65)
+        try await scene.refused(["device", "rename", phone.device, long], 2, "NAME must have at most 64 characters")
+        _ = try await scene.json("device", "suspend", phone.device)
+        #expect(try await scene.json("device", "rename", phone.device, "Lost")["before"] == "-")
+        _ = try await scene.json("device", "revoke", phone.device)
+        try await scene.refused(["device", "rename", phone.device, "Gone"], 4, "is revoked")
+        #expect(try await scene.json("device", "show", phone.device)["name"] == "Lost")
+    }
+
     @Test(arguments: stores) func nobodyGetsInAsALockedUser(_ kind: StoreKind) async throws {
         let scene = try await Scene(kind)
         _ = try await scene.bind(try await scene.registered("ada"))
