@@ -1,0 +1,62 @@
+import HTTP
+import JSON
+import TestSupport
+import Testing
+
+@testable import API
+
+/// docs/device-protocol.md: what it says of refusals, against the relay's.
+struct ProtocolPageProblems {
+    private let page: String
+
+    init() throws {
+        let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
+        page = try TextFile.read("\(root)/docs/device-protocol.md")
+    }
+
+    @Test func showsAWholeRefusal() async throws {
+        let rig = try await APIRig()
+        let refused = await rig.stranger.send(
+            "POST", "/verify", ["id_token": "x", "activation_code": "x", "proof": "x", "platform": "phone"])
+        #expect(refused.fields["content-type"] == "application/problem+json")
+        #expect(page.contains("```json problem\n\(refused.text)\n```\n"), "\(refused.text)")
+    }
+
+    /// A code that a phone cannot get is no phone's business.
+    @Test func namesEveryCodeThatAPhoneCanGet() {
+        let others: Set<Problem.Code> = [.approvalRequired, .shownOnce, .idempotencyMismatch]
+        for code in Problem.Code.allCases where !others.contains(code) {
+            #expect(page.contains("\(code.status) `\(code.rawValue)`"))
+        }
+    }
+
+    @Test func refusesAnUnknownMemberAsThePageSays() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop", ["answers": "certificate"])
+        let (_, phone) = try await shop.enrol("bob")
+        for (path, body) in [
+            ("/pending", ["later": 1]), ("/device", ["name": "x", "later": 1]),
+            ("/success", ["challenge": "x", "later": 1]),
+        ] as [(String, JSONObject)] {
+            let refused = await phone.send("POST", path, body)
+            #expect(refused.status == 400 && refused.code == "invalid", "\(path): \(refused.text)")
+            #expect(refused.faults.contains("later unknown"), "\(path): \(refused.text)")
+        }
+    }
+
+    @Test func aLockedUsersPhoneSeesNothing() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop", ["answers": "certificate", "guesses": "1"])
+        let (_, phone) = try await shop.enrol("bob")
+        let (challenge, number) = try await shop.login("bob")
+        let wrong = number == "12" ? "13" : "12"
+        let answered = await phone.send(
+            "POST", "/success", ["challenge": .string(challenge), "number": .string(wrong)])
+        #expect(answered["login"] == "failure")
+        let next = try await shop.login("bob")
+        let told = await shop.send("POST", "/auth", ["challenge": .string(next.challenge)])
+        #expect(told["reason"] == "locked")
+        let pending = await phone.send("POST", "/pending", [:])
+        #expect(pending.status == 200 && pending["pending"] == [])
+    }
+}
