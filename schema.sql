@@ -38,6 +38,7 @@ CREATE TABLE IF NOT EXISTS user (
     display_name varchar(128),
     language varchar(35),
     state varchar(16) NOT NULL,             -- active; locked (too many wrong answers), frozen ("this was not me")
+    stopped_by varchar(16),                 -- of one locked or frozen: phone (its answers) or operator, who alone undoes it
     proved_at datetime(3),                  -- since when a factor of the user's own is bound: a further one needs approval
     challenge_id binary(16),                -- the newest challenge
     created_at datetime(3) NOT NULL,
@@ -66,6 +67,7 @@ CREATE TABLE IF NOT EXISTS device (
     id binary(16) NOT NULL PRIMARY KEY,
     user_id binary(16) NOT NULL,
     state varchar(16) NOT NULL,             -- waiting, active, suspended, revoked
+    stopped_by varchar(16),                 -- of one suspended or revoked: phone, code, website, or operator, who alone undoes it
     name varchar(64),
     platform varchar(16) NOT NULL,          -- ios, android, web, other
     environment varchar(16) NOT NULL,       -- production, sandbox

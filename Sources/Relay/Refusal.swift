@@ -18,6 +18,15 @@ public enum Refusal: Error, Sendable, Equatable {
     case broken
 }
 
+extension Refusal {
+    /// What an operator has taken out of use is theirs to bring back.
+    ///
+    /// - Parameter command: of `twoefay`, with which they do.
+    static func stopped(_ command: String) -> Refusal {
+        .forbidden("An operator of the relay has stopped this, and only an operator undoes that: twoefay \(command)")
+    }
+}
+
 /// What is wrong with one parameter of a request.
 public struct FieldFault: Sendable, Equatable {
     public enum Code: String, Sendable {

@@ -8,11 +8,12 @@ import World
 /// How users and phones are shown to operators.
 
 extension Accounts.Device {
-    static let headings = ["DEVICE", "NAME", "PLATFORM", "STATE", "SINCE", "LAST SEEN", "WRONG NUMBERS"]
+    static let headings = ["DEVICE", "NAME", "PLATFORM", "STATE", "BY", "SINCE", "LAST SEEN", "WRONG NUMBERS"]
 
     var row: [String] {
         [
-            view.id.text, view.name ?? "", view.platform.rawValue, view.state.rawValue, view.createdAt.rfc3339,
+            view.id.text, view.name ?? "", view.platform.rawValue, view.state.rawValue, stoppedBy?.rawValue ?? "",
+            view.createdAt.rfc3339,
             view.lastSeenAt?.rfc3339 ?? "never", String(failures),
         ]
     }
@@ -27,7 +28,8 @@ extension Accounts.Device {
         .object([
             "device": .string(view.id.text), "user": .string(username), "website": .string(website),
             "name": .text(view.name), "platform": .string(view.platform.rawValue),
-            "state": .string(view.state.rawValue), "thumbprint": .text(thumbprint), "failures": .integer(failures),
+            "state": .string(view.state.rawValue), "stopped_by": .text(stoppedBy?.rawValue),
+            "thumbprint": .text(thumbprint), "failures": .integer(failures),
             "failed_at": .text(failedAt?.rfc3339), "created_at": .string(view.createdAt.rfc3339),
             "last_seen_at": .text(view.lastSeenAt?.rfc3339),
         ])
@@ -41,7 +43,8 @@ extension Accounts.User {
     func json(at now: Timestamp) -> JSONValue {
         .object([
             "user": .string(username), "website": .string(website), "id": .string(id.text),
-            "state": .string(state.rawValue), "email": .text(email), "phone": .text(phone),
+            "state": .string(state.rawValue), "stopped_by": .text(stoppedBy?.rawValue), "email": .text(email),
+            "phone": .text(phone),
             "display_name": .text(displayName), "language": .text(language),
             "proved_at": .text(provedAt?.rfc3339), "created_at": .string(createdAt.rfc3339),
             "challenge": challenge?.json(at: now) ?? .null, "devices": .array(devices.map(\.json)),

@@ -7,7 +7,7 @@ import World
 
 extension Tool {
     static let suspendDevice = change(
-        "suspend", to: .suspended, "Lets a phone answer no more until it is resumed, as one that is mislaid.",
+        "suspend", to: .suspended, "Lets a phone answer no more until an operator resumes it, as one that is mislaid.",
         done: "is suspended: neither its key nor its certificate counts, and it is asked nothing",
         next: "To undo it: twoefay device resume")
     static let resumeDevice = change(
@@ -30,7 +30,9 @@ extension Tool {
             let desk = try OperatorsDesk(try Settings.load(invocation))
             defer { desk.close() }
             let device = try desk.device(invocation)
-            guard device.view.state != state else { throw device.refused(state) }
+            // What its website has suspended becomes the operator's to resume.
+            let isTaken = state == .suspended && device.stoppedBy != .operator
+            guard device.view.state != state || isTaken else { throw device.refused(state) }
             var change = DeviceChange(device.view.id, of: device.user, by: .operator, at: desk.now)
             change.state = state
             if state == .revoked { change.pushToken = "" }

@@ -7,7 +7,7 @@ import World
 extension Tool {
     static let lockUser = Verb(
         command: Command(
-            "user lock", "Lets nobody in as this user until it is unlocked; a login that waits fails.",
+            "user lock", "Lets nobody in as this user until an operator unlocks it; a login that waits fails.",
             operands: [.init("USER", "The name that the website gave.")], options: [OperatorsDesk.usersWebsite])
     ) { invocation throws(Failure) in
         let desk = try OperatorsDesk(try Settings.load(invocation))
@@ -16,14 +16,16 @@ extension Tool {
         guard try desk.run({ Locks.lock(user.id, at: desk.now, as: $0) }) else {
             let state = try desk.user(invocation).state
             throw Failure(
-                .conflict, "\(user.called) is \(state.rawValue) already",
+                .conflict, "\(user.called) is \(state.rawValue) already, by an operator",
                 next: "Nothing was changed. 'twoefay user unlock' lifts a lock as well as a freeze.")
         }
+        // What the user called fraud stays a freeze.
+        let state: UserState = user.state == .frozen ? .frozen : .locked
         return Report(
             """
-            \(user.called) is locked. Every login of theirs fails with the reason locked, and no phone is asked.
-            To lift it: twoefay user unlock \(user.username.asShellWord) --website \(user.website)
-            """, json: user.changed(to: .locked))
+            \(user.called) is \(state.rawValue). Every login of theirs fails with the reason \(state.rawValue), and no phone is asked.
+            Only an operator lifts it: twoefay user unlock \(user.username.asShellWord) --website \(user.website)
+            """, json: user.changed(to: state))
     }
 
     static let unlockUser = Verb(

@@ -39,7 +39,10 @@ extension Accounts.User {
         switch state {
         case .active: break
         case .locked:
-            lines.append("\nToo many answers were wrong, or an operator locked the user. To lift it: \(unlocking)")
+            lines.append(
+                stoppedBy == .operator
+                    ? "\nAn operator locked the user, and only an operator lifts it: \(unlocking)"
+                    : "\nToo many answers were wrong. The website may lift that, or: \(unlocking)")
         case .frozen:
             lines.append(
                 "\nThe user said that a login was not theirs: somebody has their password. Once that is changed: \(unlocking)"

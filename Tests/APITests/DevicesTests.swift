@@ -68,6 +68,29 @@ struct DevicesTests {
         #expect(await eager.send("POST", "/pending").status == 200)
     }
 
+    @Test func whatAnOperatorHasStoppedIsNotTheWebsitesToUndo() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop", ["answers": "website", "further-factors": "website"])
+        let (token, _) = try await shop.enrol("bob")
+        let bind: JSONObject = ["id_token": .string(token), "dev_token": "moved"]
+        #expect(await shop.send("POST", "/verify", bind).status == 200)
+        let ids = await shop.devices("bob").compactMap { $0["device"]?.string }
+        try #require(ids.count == 2)
+        try rig.relay.execute("UPDATE device SET state = 'suspended', stopped_by = 'operator'")
+        try rig.relay.execute("UPDATE user SET state = 'locked', stopped_by = 'operator'")
+        let refused = [
+            (await shop.send("PATCH", "/user/bob/devices/\(ids[0])", ["state": "active"]), "device resume \(ids[0])"),
+            (await shop.send("POST", "/verify", bind), "device resume"),
+            (await shop.send("POST", "/user/bob/unlock"), "user unlock"),
+        ]
+        for (answer, command) in refused {
+            #expect(answer.status == 403 && answer.code == "forbidden", "\(answer.text)")
+            let detail = answer["detail"]?.string ?? ""
+            #expect(detail.contains("operator") && detail.contains("twoefay \(command)"), "\(detail)")
+        }
+        #expect(await shop.devices("bob").allSatisfy { $0["state"] == "suspended" })
+    }
+
     @Test func aWebsiteNamesSuspendsResumesAndUnbinds() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "certificate"])

@@ -23,6 +23,9 @@ import World
         let suspended = try await scene.json("device", "suspend", phone.device)
         #expect(suspended["before"] == "active" && suspended["state"] == "suspended")
         #expect(suspended["user"] == "ada" && suspended["website"] == "shop")
+        #expect(try await scene.json("device", "show", phone.device)["stopped_by"] == "operator")
+        let table = try await scene.tool(["device", "list", "ada", "--website", "shop"]).output
+        #expect(table.contains("suspended  operator"), "\(table)")
         #expect(try await !phone.isKnown())
         try await scene.refused(["device", "suspend", phone.device], 4, "is suspended already")
         #expect(try await scene.json("device", "resume", phone.device)["state"] == "active")
@@ -75,9 +78,10 @@ import World
         }
         try await scene.refused(["user", "lock", "ada", "--website", "shop"], 4, "is locked already")
         let shown = try await scene.json("user", "show", "ada", "--website", "shop")
-        #expect(shown["state"] == "locked")
+        #expect(shown["state"] == "locked" && shown["stopped_by"] == "operator")
         #expect(shown["challenge"]?.object?["reason"] == "locked")
         let told = try await scene.tool(["user", "show", "ada", "--website", "shop"])
+        #expect(told.output.contains("An operator locked the user"), "\(told.output)")
         #expect(told.output.contains("twoefay user unlock ada --website shop"), "\(told.output)")
 
         let unlocked = try await scene.json("user", "unlock", "ada", "--website", "shop")
@@ -86,6 +90,21 @@ import World
         try await scene.refused(["user", "unlock", "ada", "--website", "shop"], 4, "is neither locked nor frozen")
         #expect(try scene.trail("user.locked", outcome: "operator") == 1)
         #expect(try scene.trail("user.unlocked", outcome: "operator") == 1)
+    }
+
+    /// Otherwise the website could lift or resume what an operator wants to stay as it is.
+    @Test(arguments: stores) func whatAWebsiteHasStoppedAnOperatorTakesOver(_ kind: StoreKind) async throws {
+        let scene = try await Scene(kind)
+        let phone = try await scene.bind(try await scene.registered("ada"))
+        try scene.relay.execute("UPDATE user SET state = 'locked', stopped_by = 'phone'")
+        try scene.relay.execute("UPDATE device SET state = 'suspended', stopped_by = 'website'")
+        #expect(try await scene.json("device", "show", phone.device)["stopped_by"] == "website")
+        let suspended = try await scene.json("device", "suspend", phone.device)
+        #expect(suspended["before"] == "suspended" && suspended["state"] == "suspended")
+        #expect(try await scene.json("user", "lock", "ada", "--website", "shop")["before"] == "locked")
+        let shown = try await scene.json("user", "show", "ada", "--website", "shop")
+        #expect(shown["stopped_by"] == "operator")
+        #expect(shown["devices"]?.array?.first?.object?["stopped_by"] == "operator")
     }
 
     @Test func whatPeopleCopyRunsNothingElse() async throws {

@@ -41,7 +41,10 @@ enum Decide {
             "POST", "/user/{username}/unlock", "Lets a user be asked again after too many wrong numbers",
             Form(
                 .website(unlock),
-                answers: [(204, "the user can be asked"), (403, "frozen after fraud; the operator lifts that")])),
+                answers: [
+                    (204, "the user can be asked"),
+                    (403, "frozen after fraud, or locked by an operator, who lifts that"),
+                ])),
     ]
 
     private static func decide(

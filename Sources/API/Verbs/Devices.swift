@@ -12,7 +12,10 @@ enum Devices {
             "PATCH", "/user/{username}/devices/{device}", "Names a phone, suspends it, resumes it",
             Form(
                 .website(change), [P.deviceName.optional, P.deviceSwitch.optional], oneOf: ["name", "state"],
-                answers: [(200, "the phone as /user/{username} shows it"), (409, "it waits, or is unbound")])),
+                answers: [
+                    (200, "the phone as /user/{username} shows it"), (403, "an operator has suspended it"),
+                    (409, "it waits, or is unbound"),
+                ])),
         Route(
             "DELETE", "/user/{username}/devices/{device}", "Unbinds a phone",
             Form(.website(unbind), answers: [(204, "it is unbound, now or since before")])),

@@ -50,7 +50,7 @@ enum Enrol {
                 ]),
             Form(
                 .website(verifyByWebsite), [P.idToken.required, P.pushToken.required], isOriginal: true,
-                answers: [(200, "login")])),
+                answers: [(200, "login"), (403, "an operator has suspended or unbound it")])),
     ]
 
     @Sendable static func register(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {

@@ -22,7 +22,11 @@ extension Relay {
         let bound = try await ask("verify") { () async throws(StoreFailure) in
             try await store.bindByWebsite(device, website: website.id, as: operation)
         }
-        guard bound else { throw .notFound }
+        switch bound {
+        case .done: break
+        case .gone: throw .notFound
+        case .stopped: throw .stopped("device resume \(device.id.text)")
+        }
         log.info("device.bound", [.website: website.name, .user: user.id.text, .device: device.id.text])
         return device.id
     }

@@ -17,9 +17,17 @@ public protocol BindStore: Sendable {
         async throws(StoreFailure) -> Bool
     /// Uses the approval and makes the waiting phone an active one.
     func admit(_ admission: Admission, slots: Int, as operation: Operation) async throws(StoreFailure) -> BindOutcome
-    /// Binds or replaces the one keyless phone that a website keeps for its user.
+    /// Binds or replaces the one keyless phone that a website keeps for its user, unless an operator has taken it away.
     func bindByWebsite(_ device: NewDevice, website: WebsiteID, as operation: Operation)
-        async throws(StoreFailure) -> Bool
+        async throws(StoreFailure) -> WebsiteBindOutcome
+}
+
+public enum WebsiteBindOutcome: Sendable, Equatable {
+    case done
+    /// There is no such user (any more).
+    case gone
+    /// An operator has suspended or unbound it.
+    case stopped
 }
 
 public struct Enrolment: Sendable, Equatable {

@@ -19,10 +19,13 @@ public protocol DeviceStore: Sendable {
 public struct OwnedDevice: Sendable, Equatable {
     public let user: UserID
     public let view: DeviceView
+    /// Who suspended or revoked it.
+    public let stoppedBy: Doer?
 
-    public init(user: UserID, view: DeviceView) {
+    public init(user: UserID, view: DeviceView, stoppedBy: Doer?) {
         self.user = user
         self.view = view
+        self.stoppedBy = stoppedBy
     }
 }
 
@@ -57,10 +60,15 @@ public struct DeviceChange: Sendable {
     /// It answers no more, and what hangs on its word goes with it.
     public var isFarewell: Bool { state == .revoked || state == .suspended }
 
-    /// What it may be before. A phone that is unbound stays so, and one that waits is no website's to make active.
+    /// What it may be before. A key that is unbound stays so, but an operator may give a website the phone back that it
+    /// keeps without a key. One that waits is no website's to make active.
     public var from: [DeviceState] {
         if state == .revoked { return [.active, .suspended, .waiting] }
-        return by == .phone ? [.active] : [.active, .suspended]
+        switch by {
+        case .phone: return [.active]
+        case .operator where state == .active: return [.active, .suspended, .revoked]
+        case .website, .operator, .code: return [.active, .suspended]
+        }
     }
 }
 
@@ -81,6 +89,9 @@ extension Relay {
         guard change.name != nil || change.state != nil else { return owned.view }
         guard try await apply(change, website.name) else {
             let now = try await self.owned(device, username, website)
+            if now.view.state == .suspended, now.stoppedBy == .operator {
+                throw .stopped("device resume \(device.text)")
+            }
             throw .conflict([FieldFault("device", .state, "is \(now.view.state.rawValue)")])
         }
         return try await self.owned(device, username, website).view

@@ -58,10 +58,13 @@ public struct UserRow: Sendable, Equatable {
     public let isProved: Bool
     /// The newest challenge.
     public let challenge: ChallengeID?
+    /// Who made it what it is, where it is not active.
+    public let stoppedBy: Doer?
 
     public init(
         id: UserID, token: UserToken, username: String, email: String?, phone: String?, displayName: String?,
-        language: String?, state: UserState, isProved: Bool, challenge: ChallengeID?
+        language: String?, state: UserState, isProved: Bool, challenge: ChallengeID?,
+        stoppedBy: Doer?
     ) {
         self.id = id
         self.token = token
@@ -73,6 +76,7 @@ public struct UserRow: Sendable, Equatable {
         self.state = state
         self.isProved = isProved
         self.challenge = challenge
+        self.stoppedBy = stoppedBy
     }
 }
 

@@ -4,7 +4,8 @@ import World
 
 extension Relay {
     /// Lifts a lock and forgets the failures of all phones of the user. What a user said was fraud is not the website's
-    /// to wave away, unless its word counts for everything under its policy.
+    /// to wave away, unless its word counts for everything under its policy, and what an operator has locked only an
+    /// operator unlocks.
     public func unlock(username: String, by website: Website, as operation: Operation) async throws(Refusal) {
         let row = try await user(named: username, of: website)
         let mayThaw = website.policy.furtherFactors == .website
@@ -17,7 +18,9 @@ extension Relay {
             return
         }
         // Not what was read before: it may have been frozen since.
-        guard try await user(named: username, of: website).state != .frozen else {
+        let now = try await user(named: username, of: website)
+        guard now.stoppedBy != .operator else { throw .stopped("user unlock") }
+        guard now.state != .frozen else {
             throw .forbidden(
                 "The user said that a login was not theirs. Once that is cleared up, the operator lifts it: "
                     + "twoefay user unlock")

@@ -13,6 +13,8 @@ public enum Accounts {
         public let displayName: String?
         public let language: String?
         public let state: UserState
+        /// Who made it so, where it is not active.
+        public let stoppedBy: Doer?
         /// Since when a factor of the user's own is bound.
         public let provedAt: Timestamp?
         public let createdAt: Timestamp
@@ -29,6 +31,8 @@ public enum Accounts {
 
     public struct Device: Sendable, Equatable {
         public let view: DeviceView
+        /// Who suspended or revoked it.
+        public let stoppedBy: Doer?
         public let user: UserID
         public let username: String
         public let website: String
@@ -49,7 +53,8 @@ public enum Accounts {
             return User(
                 id: try row.id(0), username: try row.text(1), website: try row.text(2),
                 email: try row.optionalText(3), phone: try row.optionalText(4), displayName: try row.optionalText(5),
-                language: try row.optionalText(6), state: try row.word(7), provedAt: try row.optionalMoment(8),
+                language: try row.optionalText(6), state: try row.word(7), stoppedBy: try row.optionalWord(10),
+                provedAt: try row.optionalMoment(8),
                 createdAt: try row.moment(9), challenge: try rows[1].first?.accountChallenge(), devices: devices)
         }
     }
@@ -74,7 +79,8 @@ extension Row {
 
     fileprivate func accountDevice() throws(StoreFailure) -> Accounts.Device {
         Accounts.Device(
-            view: try device(0), user: try id(9), username: try text(10), website: try text(11),
+            view: try device(0), stoppedBy: try optionalWord(14), user: try id(9), username: try text(10),
+            website: try text(11),
             failures: try integer(12), failedAt: try optionalMoment(13))
     }
 }
@@ -84,7 +90,8 @@ private let named = " WHERE w.name = ? AND u.username = ?"
 
 private let userByName = Statement(
     """
-    SELECT u.id, u.username, w.name, u.email, u.phone, u.display_name, u.language, u.state, u.proved_at, u.created_at
+    SELECT u.id, u.username, w.name, u.email, u.phone, u.display_name, u.language, u.state, u.proved_at, u.created_at,
+    u.stopped_by
     """ + ofUser + named)
 
 private let newestChallenge = Statement(
@@ -94,7 +101,7 @@ private let newestChallenge = Statement(
 private let devices =
     """
     SELECT d.id, d.name, d.platform, d.state, d.public_key, d.binding, d.created_at, d.last_seen_at,
-    d.push_token <> '', u.id, u.username, w.name, d.failures, d.failed_at
+    d.push_token <> '', u.id, u.username, w.name, d.failures, d.failed_at, d.stopped_by
     """ + ofUser + " JOIN device d ON d.user_id = u.id"
 private let devicesOfUser = Statement(devices + named + " ORDER BY d.created_at, d.id")
 private let deviceByID = Statement(devices + " WHERE d.id = ?")

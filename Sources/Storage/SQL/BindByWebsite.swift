@@ -5,7 +5,7 @@ import Relay
 extension Store {
     public func bindByWebsite(
         _ device: NewDevice, website: WebsiteID, as operation: Operation
-    ) async throws(StoreFailure) -> Bool {
+    ) async throws(StoreFailure) -> WebsiteBindOutcome {
         let user: [SQLValue] = [.id(device.user), .id(operation)]
         let audit: [SQLValue] = [.id(operation), .moment(device.at), .id(device.id)] + user
         let change = Change(
@@ -18,8 +18,10 @@ extension Store {
                 Step(auditByWebsite, values: audit),
             ]
                 + News.steps(
-                    .deviceBound, user: device.user, device: device.id, after: BoundPhone.event, as: operation))
-        return try await run(Query(change: change) { rows in rows.happened })
+                    .deviceBound, user: device.user, device: device.id, after: BoundPhone.event, as: operation),
+            reads: [Step(stopped, .id(device.id))])
+        return try await run(
+            Query(change: change) { rows in rows.happened ? .done : rows[1].isEmpty ? .gone : .stopped })
     }
 }
 
@@ -33,13 +35,17 @@ private let auditReplaced = Statement(
         WHERE d.id = ? AND d.state = 'active' AND u.id = ? AND u.operation = ?
         """ + Audit.once)
 private let updateWebsitePhone = Statement(
-    BoundPhone.changes + " AND EXISTS (SELECT 1 FROM user WHERE id = ? AND operation = ?)")
+    BoundPhone.changes
+        + " AND coalesce(stopped_by, '') <> 'operator' AND EXISTS (SELECT 1 FROM user WHERE id = ? AND operation = ?)")
 private let insertWebsitePhone = Statement(
     BoundPhone.insertion + """
          SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, u.id, 0 FROM user u WHERE u.id = ? AND u.operation = ?
         """ + BoundPhone.once)
 private let auditByWebsite = Statement(
     Audit.columns + """
-         SELECT ?, ?, 'device.bound', u.website_id, u.id, NULL, ?, NULL, 'website'
-        FROM user u WHERE u.id = ? AND u.operation = ?
+         SELECT ?, ?, 'device.bound', u.website_id, u.id, NULL, d.id, NULL, 'website'
+        FROM device d JOIN user u ON u.id = d.user_id
+        WHERE d.id = ? AND d.operation = u.operation AND u.id = ? AND u.operation = ?
         """ + Audit.once)
+
+private let stopped = Statement("SELECT 1 FROM device WHERE id = ? AND stopped_by = 'operator'")

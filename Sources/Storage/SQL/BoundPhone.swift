@@ -10,7 +10,7 @@ enum BoundPhone {
     static let changes = """
         UPDATE device SET name = ?, platform = ?, environment = ?, push_token = ?, push_token_at = ?, binding = ?,
         approval = CASE state WHEN 'active' THEN NULL ELSE ? END, state = CASE state WHEN 'active' THEN state ELSE ? END,
-        operation = ? WHERE id = ?
+        stopped_by = NULL, operation = ? WHERE id = ?
         """
 
     static let insertion = """

@@ -111,14 +111,15 @@ struct Consequence {
 
 private let ended = " EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.operation = ?)"
 
-private let freeze = Statement(
-    "UPDATE user SET state = 'frozen', operation = ? WHERE id = ? AND state <> 'frozen' AND" + ended)
-
-private let freezeByReport = Statement(
+/// Who was locked by an operator stays the operator's to let in again.
+private let frozen = """
+    UPDATE user SET state = 'frozen', operation = ?,
+    stopped_by = CASE stopped_by WHEN 'operator' THEN stopped_by ELSE 'phone' END WHERE id = ? AND state <> 'frozen' AND
     """
-    UPDATE user SET state = 'frozen', operation = ? WHERE id = ? AND state <> 'frozen'
-    AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
-    """)
+
+private let freeze = Statement(frozen + ended)
+
+private let freezeByReport = Statement(frozen + " EXISTS (SELECT 1 FROM audit WHERE operation = ?)")
 
 /// Also where the user is frozen already: it was heard, and is not heard again.
 private let auditReport = Statement(
@@ -136,7 +137,7 @@ private let countFailure = Statement(
 
 private let lock = Statement(
     """
-    UPDATE user SET state = 'locked', operation = ? WHERE id = ? AND state = 'active'
+    UPDATE user SET state = 'locked', stopped_by = 'phone', operation = ? WHERE id = ? AND state = 'active'
     AND EXISTS (SELECT 1 FROM device d WHERE d.id = ? AND d.failures >= ?) AND
     """ + ended)
 

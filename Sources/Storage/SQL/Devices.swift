@@ -31,7 +31,7 @@ public enum Phones {
     fileprivate static func find(_ step: Step) -> Query<OwnedDevice?> {
         Query(script: Script("device", reads: [step])) { rows throws(StoreFailure) in
             guard let row = rows[0].first else { return nil }
-            return OwnedDevice(user: try row.id(9), view: try row.device(0))
+            return OwnedDevice(user: try row.id(9), view: try row.device(0), stoppedBy: try row.optionalWord(10))
         }
     }
 
@@ -47,8 +47,9 @@ public enum Phones {
                 changeDevice,
                 values: [
                     .text(change.name), .text(change.pushToken), change.pushToken == nil ? .null : now,
-                    .word(change.state), .id(operation), .id(change.device),
-                ] + states + mine),
+                    .bool(change.state == .active), .word(change.isFarewell ? change.by : nil), .word(change.state),
+                    .id(operation), .id(change.device),
+                ] + states + [.bool(change.by == .operator || change.state != .active)] + mine),
             Step(
                 auditDevice, .id(operation), now, .text("\(change.event)"), .word(change.by), .id(change.device),
                 .id(operation)),
@@ -100,7 +101,7 @@ extension Row {
     }
 }
 
-private let found = "SELECT " + Phones.columns + ", user_id FROM device WHERE id = ?"
+private let found = "SELECT " + Phones.columns + ", user_id, stopped_by FROM device WHERE id = ?"
 private let deviceByID = Statement(found)
 private let deviceOfUser = Statement(
     found + " AND user_id = (SELECT u.id FROM user u WHERE u.website_id = ? AND u.username = ?) AND" + Phones.isThere)
@@ -110,11 +111,14 @@ private let deviceByRevocation = Statement("SELECT id, user_id FROM device WHERE
 /// Locks the user's row: the changes of a user's phones come one after the other.
 private let markUser = Statement("UPDATE user SET operation = ? WHERE id = ?")
 
+/// An unbound key stays unbound, and what an operator has stopped only an operator resumes.
 private let changeDevice = Statement(
     """
     UPDATE device SET name = coalesce(?, name), push_token = coalesce(?, push_token),
-    push_token_at = coalesce(?, push_token_at), state = coalesce(?, state), operation = ?
-    WHERE id = ? AND state IN (?, ?, ?) AND EXISTS
+    push_token_at = coalesce(?, push_token_at), stopped_by = CASE WHEN ? = 1 THEN NULL
+    WHEN stopped_by = 'operator' THEN stopped_by ELSE coalesce(?, stopped_by) END, state = coalesce(?, state), operation = ?
+    WHERE id = ? AND state IN (?, ?, ?) AND (state <> 'revoked' OR public_key IS NULL)
+    AND (? = 1 OR coalesce(stopped_by, '') <> 'operator') AND EXISTS
     (SELECT 1 FROM user u WHERE u.id = ? AND u.id = device.user_id AND u.operation = ?)
     """)
 

@@ -12,7 +12,8 @@ extension Store {
 
 /// Who is not asked, and since when again.
 public enum Locks {
-    /// Makes a user in one of these states active, with no failures; false when it was in none of them.
+    /// Makes a user in one of these states active, with no failures; false when it was in none of them, or when an
+    /// operator has locked it and the doer is none.
     public static func unlock(
         _ user: UserID, from states: [UserState], by doer: Doer, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
@@ -22,14 +23,17 @@ public enum Locks {
             change: Change(
                 "unlock", operation,
                 [
-                    Step(activate, .id(operation), .id(user), .word(states.first), .word(states.last)),
+                    Step(
+                        activate, .id(operation), .id(user), .word(states.first), .word(states.last),
+                        .bool(doer == .operator)),
                     Step(forgetFailures, values: [.id(user)] + mine),
                     Step(auditUnlock, values: [.id(operation), .moment(now), .word(doer)] + mine),
                 ])
         ) { rows in rows.happened }
     }
 
-    /// By an operator: nobody asks this user until somebody unlocks it. False when it is not active.
+    /// By an operator: nobody asks this user until an operator unlocks it. A lock or freeze of the user's own making
+    /// becomes the operator's. False when it is that already.
     public static func lock(_ user: UserID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         let mine: [SQLValue] = [.id(user), .id(operation)]
         return Query(
@@ -73,7 +77,12 @@ public enum Locks {
         """)
 }
 
-private let lockByHand = Statement("UPDATE user SET state = 'locked', operation = ? WHERE id = ? AND state = 'active'")
+/// What a user called fraud stays a freeze.
+private let lockByHand = Statement(
+    """
+    UPDATE user SET state = CASE state WHEN 'frozen' THEN state ELSE 'locked' END, stopped_by = 'operator', operation = ?
+    WHERE id = ? AND coalesce(stopped_by, '') <> 'operator'
+    """)
 
 private let auditEndedOf = Statement(
     Audit.ended + "c.user_id = ? AND c.operation = ? AND c.reason = ?" + Audit.once)
@@ -85,7 +94,10 @@ private let auditLock = Statement(
         """ + Audit.once)
 
 private let activate = Statement(
-    "UPDATE user SET state = 'active', operation = ? WHERE id = ? AND state IN (?, ?)")
+    """
+    UPDATE user SET state = 'active', stopped_by = NULL, operation = ?
+    WHERE id = ? AND state IN (?, ?) AND (? = 1 OR coalesce(stopped_by, '') <> 'operator')
+    """)
 
 private let forgetFailures = Statement(
     """

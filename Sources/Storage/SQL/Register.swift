@@ -57,7 +57,7 @@ extension Store: RegisterStore {
                     email: try row.optionalText(3), phone: try row.optionalText(4),
                     displayName: try row.optionalText(5), language: try row.optionalText(6),
                     state: try row.word(8), isProved: try row.optionalMoment(9) != nil,
-                    challenge: try row.optionalID(7))
+                    challenge: try row.optionalID(7), stoppedBy: try row.optionalWord(10))
             })
     }
 
@@ -108,8 +108,9 @@ private let taken = Statement(
         EXISTS (SELECT 1 FROM user WHERE website_id = ? AND id <> ? AND phone = ?)
     """)
 
-private let columns =
-    "SELECT id, token, username, email, phone, display_name, language, challenge_id, state, proved_at FROM user"
+private let columns = """
+    SELECT id, token, username, email, phone, display_name, language, challenge_id, state, proved_at, stopped_by FROM user
+    """
 private let userByName = Statement(columns + " WHERE website_id = ? AND username = ?")
 private let userByToken = Statement(columns + " WHERE website_id = ? AND token = ?")
 

@@ -45,7 +45,7 @@ enum Sample {
         "ANALYZE TABLE user, device, challenge, step, outbox, activation, audit, idempotency")
 
     private static let user = Statement(
-        "INSERT INTO user VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, 'active', NULL, ?, ?, ?)")
+        "INSERT INTO user VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, 'active', NULL, NULL, ?, ?, ?)")
     private static let device = Statement(
         """
         INSERT INTO device (id, user_id, state, platform, environment, push_token, push_token_at, public_key, thumbprint,
