@@ -50,7 +50,10 @@ public final class Relay: Sendable {
     public let nonces: Nonces
     let proofs = Proofs()
     let peers = Peers()
+    /// Of activation codes.
     let senders = Senders()
+    /// Of revocation codes: whoever lost a phone is not kept waiting by a neighbour's enrolment.
+    let revokers = Senders()
     let running = Running()
     let refusals = RefusalBudget()
 

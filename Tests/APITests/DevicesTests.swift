@@ -155,8 +155,10 @@ struct DevicesTests {
         let (token, code) = try await shop.register("bob")
         let verified = try await shop.verify(try TestPhone(pushToken: "first"), token: token, code: code)
         let right = try #require(verified["revocation_code"]?.string)
+        let malformed = await rig.stranger.send("POST", "/revoke", ["revocation_code": "wrong"])
+        #expect(malformed.status == 400 && malformed.faults == ["revocation_code format"])
         var answers: [Response] = []
-        for code in ["wrong", right, right] {
+        for code in [String(repeating: "A", count: 20), right, right] {
             answers.append(await rig.stranger.send("POST", "/revoke", ["revocation_code": .string(code)]))
         }
         #expect(answers[0].status == 204)

@@ -138,11 +138,13 @@ import Testing
         let verified = try await shop.verify(try TestPhone(pushToken: "first"), token: token, code: code)
         let right = try #require(verified["revocation_code"]?.string)
         var seen: [Seen] = []
-        for code in ["wrong", right, right] {
+        for code in [String(repeating: "A", count: 20), right, right] {
             seen.append(await see(rig.stranger, "POST", "/revoke", ["revocation_code": .string(code)]))
         }
         #expect(seen[0].response.status == 204)
         for other in seen { #expect(other == seen[0]) }
         #expect(await shop.devices("bob").first?["state"] == "revoked")
+        let malformed = await see(rig.stranger, "POST", "/revoke", ["revocation_code": "wrong"])
+        #expect(malformed.response.status == 400 && malformed.statements.isEmpty)
     }
 }

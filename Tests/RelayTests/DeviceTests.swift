@@ -209,16 +209,28 @@ import World
     {
         let scene = try await Scene.set(kind)
         let (rig, code) = (scene.rig, scene.phones[0].revocationCode)
-        for wrong in ["", "x", code + "A", String(code.dropLast())] {
-            try await rig.on { relay in try await relay.revoke(code: wrong, from: "192.0.2.\(wrong.utf8.count)") }
+        // What can be none is refused, and is nobody's attempt.
+        for _ in 0..<10 {
+            for malformed in [
+                "", "x", code + "A", code + "AAAA", String(code.dropLast()), String(code.dropLast()) + "=",
+            ] {
+                await #expect(throws: Refusal.self) {
+                    try await rig.on { relay in try await relay.revoke(code: malformed, from: "192.0.2.7") }
+                }
+            }
         }
+        let none = String(repeating: "A", count: code.utf8.count)
+        try await rig.on { relay in try await relay.revoke(code: none, from: "192.0.2.6") }
         #expect(try rig.devices(.active) == 2)
         for _ in 0..<2 { try await rig.on { relay in try await relay.revoke(code: code, from: "192.0.2.7") } }
         #expect(try await scene.person.devices().map(\.state) == [.revoked, .active])
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'device.unbound'") == 1)
         // Right or wrong, a sender of many is slowed down; nobody else is.
-        for _ in 0..<3 { try await rig.on { relay in try await relay.revoke(code: "x", from: "192.0.2.7") } }
+        for _ in 0..<3 { try await rig.on { relay in try await relay.revoke(code: none, from: "192.0.2.7") } }
         let other = scene.phones[1].revocationCode
+        // A right activation code from there changes nothing about that.
+        let further = try await rig.operatorsCode(for: "ada", of: "shop")
+        #expect(await scene.person.bind(try TestPhone(pushToken: "third"), further, from: "192.0.2.7").bound != nil)
         await #expect(throws: Refusal.limited(retryAfter: .seconds(5))) {
             try await rig.on { relay in try await relay.revoke(code: other, from: "192.0.2.7") }
         }

@@ -107,6 +107,28 @@ import World
         #expect(await ada.bind(try TestPhone(pushToken: "ada"), ada.code, from: "203.0.113.9").bound != nil)
     }
 
+    /// Whoever sends many at once harms neither the others at that address for long, nor those of them who lost a phone.
+    @Test(arguments: StoreKind.all) func aBurstOfGuessesIsSoonOver(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
+        let bob = try await Person.registered("bob", at: ada.website, rig)
+        let bobs = try #require(await bob.bind(try TestPhone(pushToken: "bob"), bob.code).bound)
+        let thief = try TestPhone(pushToken: "thief")
+        let refusals = await withTaskGroup(of: Refusal?.self) { group in
+            for number in 0..<60 {
+                group.addTask { await ada.bind(thief, "guess-\(number)", from: "203.0.113.9").refusal }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(refusals.allSatisfy { $0 == .unauthenticated || $0 == .limited(retryAfter: .seconds(5)) })
+        try await rig.on { relay in try await relay.revoke(code: bobs.revocationCode, from: "203.0.113.9") }
+        #expect(try rig.devices(.revoked) == 1)
+        #expect(
+            await ada.bind(thief, ada.code, from: "203.0.113.9") == .failure(.limited(retryAfter: .seconds(5))))
+        rig.time.advance(by: .seconds(5))
+        #expect(await ada.bind(try TestPhone(pushToken: "ada"), ada.code, from: "203.0.113.9").bound != nil)
+    }
+
     @Test(arguments: StoreKind.all) func aPhoneThatIsUnboundDoesNotComeBack(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered(

@@ -89,7 +89,7 @@ extension Relay {
             binding = relay.operations.fixed("bind", digest + key.spkiThumbprint)
             // One key of one user is one phone, however often it is bound.
             let phone = relay.operations.fixed("device", enrolment.user.bytes + key.spkiThumbprint)
-            revocationCode = Base64URL.encode(phone.secret("revocation", count: 15))
+            revocationCode = Base64URL.encode(phone.secret("revocation", count: RevocationCode.bytes))
             device = NewDevice(
                 id: phone.identifier("device"), user: enrolment.user, name: request.name, platform: request.platform,
                 environment: request.environment, pushToken: request.pushToken, publicKey: key.x963,

@@ -73,6 +73,10 @@ public struct DeviceChange: Sendable {
 }
 
 public enum RevocationCode {
+    static let bytes = 15
+
+    static func isOne(_ code: String) -> Bool { Base64URL.decode(code)?.count == bytes }
+
     public static func digest(_ code: String) -> [UInt8] { SHA256.hash(Array(code.utf8)) }
 }
 
@@ -153,10 +157,16 @@ extension Relay {
 /// By whoever has the code.
 extension Relay {
     /// Unbinds the phone that the code came with. There may be none: nobody is told, the same is done, and a sender of
-    /// many is slowed down whichever they were.
+    /// many is slowed down whichever they were. What can be no code costs the store nothing.
     public func revoke(code: String, from sender: String) async throws(Refusal) {
-        _ = try senders.admit(sender, at: time.instant())
-        wrongCode(from: sender)
+        guard RevocationCode.isOne(code) else {
+            throw .invalid([
+                FieldFault("revocation_code", .format, "must be 20 letters, digits, - and _, as /verify gave it")
+            ])
+        }
+        let now = time.instant()
+        let count = revokers.wrong(sender, admitted: try revokers.admit(sender, at: now), at: now)
+        if count >= Senders.free { log.notice("code.revocation", [.remote: sender, .count: count]) }
         let found = try await ask("revoke") { () async throws(StoreFailure) in
             try await store.device(revocation: RevocationCode.digest(code))
         }

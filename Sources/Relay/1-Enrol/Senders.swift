@@ -8,7 +8,8 @@ final class Senders: Sendable {
     /// People mistype.
     static let free = 5
     static let pause = Duration.seconds(5)
-    static let longestPause = Duration.seconds(3600)
+    /// An address may be a whole company's.
+    static let longestPause = Duration.seconds(60)
     /// So long after the last pause an address is as good as any other.
     static let memory = Duration.seconds(3600)
 
@@ -55,13 +56,18 @@ final class Senders: Sendable {
         return until
     }
 
-    /// - Returns: how many wrong codes it has sent.
-    @discardableResult func wrong(_ address: String, at now: Instant) -> Int {
+    /// What came in one burst with others, before the sender had to wait, adds nothing to the pause that they have brought.
+    ///
+    /// - Parameter until: what `admit` returned for it.
+    /// - Returns: how many wrong codes count.
+    @discardableResult func wrong(_ address: String, admitted until: Instant?, at now: Instant) -> Int {
         let sender = Self.network(address)
         return records.withLock { records in
             var record = record(of: sender, in: records, at: now) ?? Record(until: now)
-            record.wrong += 1
-            record.until = record.wrong < Self.free ? now : now + Self.pause(after: record.wrong)
+            if until != nil || now >= record.until {
+                record.wrong += 1
+                record.until = record.wrong < Self.free ? now : now + Self.pause(after: record.wrong)
+            }
             records.set(record, for: sender, half: half)
             return record.wrong
         }
@@ -119,16 +125,12 @@ extension Relay {
             return answer
         } catch {
             if error == .unauthenticated {
-                wrongCode(from: sender)
+                let count = senders.wrong(sender, admitted: admitted, at: time.instant())
+                if count >= Senders.free { log.notice("code.wrong", [.remote: sender, .count: count]) }
             } else {
                 senders.right(sender, admitted: admitted, at: time.instant())
             }
             throw error
         }
-    }
-
-    func wrongCode(from sender: String) {
-        let count = senders.wrong(sender, at: time.instant())
-        if count >= Senders.free { log.notice("code.wrong", [.remote: sender, .count: count]) }
     }
 }
