@@ -126,6 +126,49 @@ import World
         #expect(await scene.verify().bound != nil)
     }
 
+    /// Nobody said no to it: it is there, and no other phone's enrolment takes its place.
+    @Test(arguments: StoreKind.all, ["superseded", "expired"])
+    func isThereWhileItMayBeAskedAboutAgain(kind: StoreKind, how: String) async throws {
+        let scene = try await Scene.set(kind, ["lifetime": "60", "number": "0", "devices": "3"])
+        let (person, rig) = (scene.person, scene.person.rig)
+        let other = try await rig.operatorsCode(for: "ada", of: "shop")
+        guard case .success(.waiting(let device, _)) = await scene.verify() else { throw RigFailure("not waiting") }
+        await rig.settled()
+        let approval = try person.lastAsked()
+        if how == "expired" {
+            rig.time.advance(by: .seconds(60))
+            // Somebody has noticed.
+            #expect(try await person.told(approval).reason == .expired)
+        } else {
+            let asked = try await person.login()
+            try await person.decide(asked.challenge, .deny, by: scene.first)
+            #expect(try await person.told(approval).reason == .superseded)
+        }
+        #expect(try await person.devices().map(\.state) == [.active, .waiting])
+        _ = try await person.bound(try TestPhone(pushToken: "third"), other)
+        #expect(try await person.devices().contains { $0.id == device && $0.state == .waiting })
+        #expect(await scene.verify().isWaiting)
+        await rig.settled()
+        try await person.decide(try person.lastAsked(), .approve, by: scene.first)
+        #expect(await scene.verify().bound?.device == device)
+    }
+
+    @Test(arguments: StoreKind.all) func isGoneOnceItsCodeIsOver(kind: StoreKind) async throws {
+        let scene = try await Scene.set(kind, ["lifetime": "60"])
+        let (person, rig) = (scene.person, scene.person.rig)
+        #expect(await scene.verify().isWaiting)
+        let asked = try await person.login()
+        try await person.decide(asked.challenge, .deny, by: scene.first)
+        rig.time.advance(by: .seconds(599))
+        #expect(try await person.devices().map(\.state) == [.active, .waiting])
+        rig.time.advance(by: .seconds(1))
+        #expect(try await person.devices().map(\.state) == [.active])
+        // The website can do nothing with it any more, and the next binding cleans it away.
+        _ = try await person.bound(
+            try TestPhone(pushToken: "third"), try await rig.operatorsCode(for: "ada", of: "shop"))
+        #expect(try rig.devices(.waiting) == 0)
+    }
+
     @Test(arguments: StoreKind.all) func isRefusedOnceItsCodeIsOver(kind: StoreKind) async throws {
         let scene = try await Scene.set(kind)
         let rig = scene.person.rig

@@ -8,7 +8,7 @@ import World
 /// whoever has the code that came with it.
 public protocol DeviceStore: Sendable {
     /// The phone, if it is one of that user of that website.
-    func device(_ id: DeviceID, ofUser username: String, of website: WebsiteID)
+    func device(_ id: DeviceID, ofUser username: String, of website: WebsiteID, at: Timestamp)
         async throws(StoreFailure) -> OwnedDevice?
     /// The phone that this revocation code came with.
     func device(revocation digest: [UInt8]) async throws(StoreFailure) -> (id: DeviceID, user: UserID)?
@@ -111,7 +111,7 @@ extension Relay {
         _ device: DeviceID, _ username: String, _ website: Website
     ) async throws(Refusal) -> OwnedDevice {
         let owned = try await ask("device") { () async throws(StoreFailure) in
-            try await store.device(device, ofUser: username, of: website.id)
+            try await store.device(device, ofUser: username, of: website.id, at: time.now())
         }
         guard let owned else { throw .notFound }
         return owned

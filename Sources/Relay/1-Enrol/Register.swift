@@ -8,7 +8,7 @@ public protocol RegisterStore: Sendable {
         async throws(StoreFailure) -> RegisterOutcome
     func user(named username: String, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
     func user(token: UserToken, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
-    func devices(of user: UserID) async throws(StoreFailure) -> [DeviceView]
+    func devices(of user: UserID, at: Timestamp) async throws(StoreFailure) -> [DeviceView]
     /// False when there was no such user.
     func forget(_ user: UserID, website: WebsiteID, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> Bool
@@ -145,7 +145,7 @@ extension Relay {
     }
 
     public func devices(of user: UserRow) async throws(Refusal) -> [DeviceView] {
-        try await ask("user") { () async throws(StoreFailure) in try await store.devices(of: user.id) }
+        try await ask("user") { () async throws(StoreFailure) in try await store.devices(of: user.id, at: time.now()) }
     }
 
     /// Forgets the user: every row but the audit's, which holds ids alone.

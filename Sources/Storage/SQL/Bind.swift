@@ -46,15 +46,15 @@ extension Store: BindStore {
         let now = SQLValue.moment(device.at)
         let (user, id) = (SQLValue.id(device.user), SQLValue.id(device.id))
         let code: [SQLValue] = [.blob(digest), user, now]
-        let room: [SQLValue] = [user, id, .integer(Int64(slots))]
+        let room: [SQLValue] = [user, id, now, .integer(Int64(slots))]
         let used: [SQLValue] = [.blob(digest), .id(operation), .id(operation)]
         let writes = [
             Step(markUserOfCode, values: [.id(operation), user] + code),
             Step(
                 dropFailed,
                 values: [
-                    user, id, .moment(device.at - Relay.resultLifetime), now,
-                    .moment(device.at - NewActivation.lifetime), .id(operation),
+                    user, id, .moment(device.at - Relay.resultLifetime), Phones.stale(at: device.at), now,
+                    .id(operation),
                 ]),
             Step(
                 useActivation,
@@ -149,21 +149,28 @@ private let isUsable = " a.digest = ? AND a.user_id = ? AND a.used_at IS NULL AN
 private let markUserOfCode = Statement(
     "UPDATE user SET operation = ? WHERE id = ? AND EXISTS (SELECT 1 FROM activation a WHERE" + isUsable + ")")
 
-/// Phones of which the user did not approve, or not in time, hold no slot.
+/// Phones of which the user did not approve, or not in time: those of which the user may still be asked are left.
 private let dropFailed = Statement(
     """
     DELETE FROM device WHERE user_id = ? AND id <> ? AND state = 'waiting' AND
     (push_token_at <= ?
-    OR EXISTS (SELECT 1 FROM challenge c WHERE c.id = device.approval AND coalesce(c.decision, '') <> 'approve'
-    AND (c.decided_at IS NOT NULL OR c.expires_at <= ?))
-    OR push_token_at <= ? AND NOT EXISTS (SELECT 1 FROM challenge c WHERE c.id = device.approval))
+    OR EXISTS (SELECT 1 FROM challenge c WHERE c.id = device.approval AND c.decided_at IS NOT NULL
+    AND coalesce(c.decision, '') <> 'approve' AND coalesce(c.reason, '') NOT IN \(Phones.ofNobody))
+    OR push_token_at <= ? AND NOT EXISTS (SELECT 1 FROM challenge c WHERE c.id = device.approval
+    AND (coalesce(c.decision, '') = 'approve' OR c.decided_at IS NULL AND c.expires_at > ?)))
     AND EXISTS (SELECT 1 FROM user u WHERE u.id = device.user_id AND u.operation = ?)
     """)
 
 /// How many others the user has.
 private let others = " (SELECT count(*) FROM device o WHERE o.user_id = ? AND o.id <> ? AND o.state"
-private let hasRoom = others + " <> 'revoked') < ?"
-private let hasNoRoom = others + " <> 'revoked') >= ?"
+/// A phone holds no slot while nothing is asked about it.
+private let held =
+    others + """
+         <> 'revoked' AND NOT EXISTS (SELECT 1 FROM challenge c WHERE c.id = o.approval
+        AND coalesce(c.decision, '') <> 'approve' AND (c.decided_at IS NOT NULL OR c.expires_at <= ?)))
+        """
+private let hasRoom = held + " < ?"
+private let hasNoRoom = held + " >= ?"
 
 /// Everything that a binding depends on. While a user is locked or frozen nothing is bound, but by the operator's word; a
 /// further phone is bound with an approval or waits for one; a key is one phone's, and that phone neither suspended nor

@@ -4,9 +4,10 @@ import World
 
 extension Store: DeviceStore {
     public func device(
-        _ id: DeviceID, ofUser username: String, of website: WebsiteID
+        _ id: DeviceID, ofUser username: String, of website: WebsiteID, at now: Timestamp
     ) async throws(StoreFailure) -> OwnedDevice? {
-        try await run(Phones.find(Step(deviceOfUser, .id(id), .id(website), .text(username))))
+        try await run(
+            Phones.find(Step(deviceOfUser, .id(id), .id(website), .text(username), Phones.stale(at: now))))
     }
 
     public func device(revocation digest: [UInt8]) async throws(StoreFailure) -> (id: DeviceID, user: UserID)? {
@@ -83,11 +84,18 @@ public enum Phones {
     static let columns = "id, name, platform, state, public_key, binding, created_at, last_seen_at, push_token <> ''"
 
     /// Of the rows of `device`: all but those that waited for an approval which failed. The next binding of the user
-    /// cleans them away.
+    /// cleans them away. It takes one value, `stale`.
     static let isThere = """
-         NOT (state = 'waiting' AND EXISTS (SELECT 1 FROM challenge c
-        WHERE c.id = device.approval AND c.decided_at IS NOT NULL AND coalesce(c.decision, '') <> 'approve'))
+         NOT (state = 'waiting' AND EXISTS (SELECT 1 FROM challenge c WHERE c.id = device.approval
+        AND c.decided_at IS NOT NULL AND coalesce(c.decision, '') <> 'approve'
+        AND (coalesce(c.reason, '') NOT IN \(ofNobody) OR device.push_token_at <= ?)))
         """
+
+    /// How an approval ends to which nobody said no: the user is asked again while the phone's code lives.
+    static let ofNobody = "('superseded', 'expired')"
+
+    /// A phone that has waited since then has a code that is over.
+    static func stale(at now: Timestamp) -> SQLValue { .moment(now - NewActivation.lifetime) }
 }
 
 extension Row {

@@ -61,9 +61,10 @@ extension Store: RegisterStore {
             })
     }
 
-    public func devices(of user: UserID) async throws(StoreFailure) -> [DeviceView] {
-        try await run(
-            Query(script: Script("devices", reads: [Step(devicesOfUser, .id(user))])) { rows throws(StoreFailure) in
+    public func devices(of user: UserID, at now: Timestamp) async throws(StoreFailure) -> [DeviceView] {
+        let script = Script("devices", reads: [Step(devicesOfUser, .id(user), Phones.stale(at: now))])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
                 var views: [DeviceView] = []
                 for row in rows[0] { views.append(try row.device(0)) }
                 return views

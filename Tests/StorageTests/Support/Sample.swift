@@ -137,7 +137,7 @@ enum Sample {
             activation: activation(9001, of: 9001), as: operation())
         _ = try await store.user(named: "user-10", of: website)
         _ = try await store.user(token: id(10), of: website)
-        _ = try await store.devices(of: id(10))
+        _ = try await store.devices(of: id(10), at: now)
         for approved in [nil, Approved(challenge: id(11), digest: key(11))] {
             let new = activation(approved == nil ? 9002 : 9008, of: 11, approvedBy: approved)
             _ = try await store.activate(new, website: website, as: operation())
@@ -150,7 +150,7 @@ enum Sample {
         _ = try await store.await(id(9003), insteadOf: id(9004), device: id(9003))
         let admission = Admission(device: id(9003), user: id(12), challenge: id(12), approves: key(12), at: now)
         _ = try await store.admit(admission, slots: 5, as: operation())
-        _ = try await store.device(id(22), ofUser: "user-22", of: website)
+        _ = try await store.device(id(22), ofUser: "user-22", of: website, at: now)
         _ = try await store.device(revocation: key(22))
         _ = try await store.run(Phones.any(id(22)))
         var farewell = DeviceChange(id(22), of: id(22), by: .website, at: now)
