@@ -42,6 +42,63 @@ import World
         #expect(await bob.bind(try TestPhone(pushToken: "bob"), code).bound != nil)
     }
 
+    /// Its answer holds the revocation code, and a request may be found in some log.
+    @Test(arguments: StoreKind.all) func anOldRequestIsNotAnswered(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let ada = try await Person.registered("ada", at: try await rig.shop("shop", ["number": "0"]), rig)
+        let later = try await ada.furtherCode()
+        let (first, second) = (try TestPhone(pushToken: "first"), try TestPhone(pushToken: "second"))
+        rig.time.advance(by: .seconds(300))
+        let bound = try #require(await ada.bind(first, ada.code).bound)
+        rig.time.advance(by: .seconds(599))
+        #expect(await ada.bind(first, ada.code).bound?.revocationCode == bound.revocationCode)
+        rig.time.advance(by: .seconds(1))
+        #expect(await ada.bind(first, ada.code) == .failure(.unauthenticated))
+        #expect(try rig.devices(.active) == 1)
+        // From when it was approved of, where it had to be.
+        try rig.execute("UPDATE activation SET expires_at = '2100-01-01 00:00:00.000' WHERE used_at IS NULL")
+        let credential = try await ada.credential(first, bound.device)
+        #expect(await ada.bind(second, later).isWaiting)
+        await rig.settled()
+        try await ada.decide(try ada.lastAsked(), .approve, by: credential)
+        rig.time.advance(by: .seconds(3600))
+        #expect(await ada.bind(second, later).bound != nil)
+        rig.time.advance(by: .seconds(599))
+        #expect(await ada.bind(second, later).bound != nil)
+        rig.time.advance(by: .seconds(1))
+        #expect(await ada.bind(second, later, from: "192.0.2.2") == .failure(.unauthenticated))
+    }
+
+    /// A phone that loses patience, at whichever relay of two.
+    @Test(arguments: StoreKind.all) func oneRequestAtOnceIsOnePhone(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website(
+            "shop", policies: ["answers": "certificate"], callback: "https://shop.example/hook")
+        let other = kind == .mariadb ? try await RelayRig(beside: rig) : rig
+        for round in 0..<10 {
+            let ada = try await Person.registered("ada-\(round)", at: shop, rig, email: "ada-\(round)@example.com")
+            let phone = try TestPhone(pushToken: "push")
+            let proof = try phone.proof(
+                token: ada.token.text, code: ada.code, origin: RelayRig.origin, website: "shop", at: rig.time.now())
+            let request = BindRequest(
+                token: ada.token, pushToken: phone.pushToken, activationCode: ada.code, proof: proof, binding: nil,
+                name: nil, platform: .ios, environment: .production)
+            let bounds = try await withThrowingTaskGroup(of: Binding.self) { group in
+                for number in 0..<6 {
+                    let rig = number.isMultiple(of: 2) ? rig : other
+                    group.addTask { try await rig.on { relay in try await relay.bind(request, from: "192.0.2.1") } }
+                }
+                return try await group.reduce(into: [Bound]()) { bounds, binding in
+                    if case .bound(let bound) = binding { bounds.append(bound) }
+                }
+            }
+            #expect(bounds.count == 6 && Set(bounds.map(\.revocationCode)).count == 1)
+            #expect(try rig.count("SELECT count(*) FROM device") == Int64(round + 1))
+        }
+        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'device.bound'") == 10)
+        #expect(try rig.count("SELECT count(*) FROM outbox WHERE event = 'device.bound'") == 20)
+    }
+
     @Test(arguments: StoreKind.all) func aKeyIsOneUsers(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop(), rig)

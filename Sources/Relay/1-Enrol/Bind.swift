@@ -122,9 +122,14 @@ extension Relay {
                 try await use(candidate, approval: mustWait ? approving(candidate, 0).challenge : nil)
                 continue
             }
-            guard code.usedBy == candidate.binding.id, let phone = progress.phone else { throw .unauthenticated }
+            guard code.usedBy == candidate.binding.id, let usedAt = code.usedAt, let phone = progress.phone else {
+                throw .unauthenticated
+            }
             switch (phone.state, phone.approval) {
-            case (.active, _): return .bound(try bound(candidate))
+            case (.active, _):
+                // The answer holds the revocation code, which an old request must not bring to light.
+                guard time.now() < usedAt + NewActivation.lifetime else { throw .unauthenticated }
+                return .bound(try bound(candidate))
             case (.waiting, let challenge?):
                 if let waiting = try await wait(candidate, challenge, progress, code) { return waiting }
             default: throw .unauthenticated
@@ -242,7 +247,7 @@ extension Relay {
     private func admit(_ candidate: Candidate, by challenge: ChallengeID) async throws(Refusal) {
         let admission = Admission(
             device: candidate.device.id, user: candidate.device.user, challenge: challenge,
-            approves: candidate.approvable.digest, at: time.now())
+            approves: candidate.approvable.digest, code: candidate.digest, at: time.now())
         let slots = candidate.website.policy.devices
         let operation = operations.fixed("admit", challenge.bytes + admission.device.bytes)
         let outcome = try await ask("verify") { () async throws(StoreFailure) in

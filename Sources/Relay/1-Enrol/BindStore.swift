@@ -43,12 +43,15 @@ public struct Enrolment: Sendable, Equatable {
 public struct Progress: Sendable, Equatable {
     public struct Code: Sendable, Equatable {
         public let expiresAt: Timestamp
+        /// When it bound a phone, or made it wait.
+        public let usedAt: Timestamp?
         /// The operation that used it.
         public let usedBy: OperationID?
         public let approval: Approval?
 
-        public init(expiresAt: Timestamp, usedBy: OperationID?, approval: Approval?) {
+        public init(expiresAt: Timestamp, usedAt: Timestamp?, usedBy: OperationID?, approval: Approval?) {
             self.expiresAt = expiresAt
+            self.usedAt = usedAt
             self.usedBy = usedBy
             self.approval = approval
         }
@@ -113,5 +116,7 @@ public struct Admission: Sendable {
     public let challenge: ChallengeID
     /// Of what the user approved.
     public let approves: [UInt8]
+    /// The digest of the code that it came with.
+    public let code: [UInt8]
     public let at: Timestamp
 }

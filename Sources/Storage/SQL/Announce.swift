@@ -19,17 +19,20 @@ enum News {
     }
 }
 
+/// Two equal requests at one moment are one change, and tell it once.
+private let once = " /*M! ON DUPLICATE KEY UPDATE id = outbox.id */ /*S! ON CONFLICT DO NOTHING */"
+
 /// Without a due time: nothing of this version delivers them.
 private let toWebsite = Statement(
     """
     INSERT INTO outbox (id, kind, event, device_id, user_id, attempts)
     SELECT ?, 'callback', ?, ?, u.id, 0 FROM user u JOIN website w ON w.id = u.website_id
     WHERE u.id = ? AND w.callback IS NOT NULL AND EXISTS (SELECT 1 FROM audit WHERE operation = ? AND event = coalesce(?, event))
-    """)
+    """ + once)
 
 private let toUser = Statement(
     """
     INSERT INTO outbox (id, kind, event, device_id, user_id, attempts)
     SELECT ?, 'mail', ?, ?, u.id, 0 FROM user u
     WHERE u.id = ? AND u.email IS NOT NULL AND EXISTS (SELECT 1 FROM audit WHERE operation = ? AND event = coalesce(?, event))
-    """)
+    """ + once)

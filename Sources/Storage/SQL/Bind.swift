@@ -29,9 +29,9 @@ extension Store: BindStore {
                 return Progress(
                     isProved: try user?.optionalMoment(0) != nil, isAsked: try user?.bool(1) ?? false,
                     code: try code.map { row throws(StoreFailure) in
-                        let isUsed = try row.optionalMoment(1) != nil
+                        let usedAt = try row.optionalMoment(1)
                         return Progress.Code(
-                            expiresAt: try row.moment(0), usedBy: isUsed ? try row.id(2) : nil,
+                            expiresAt: try row.moment(0), usedAt: usedAt, usedBy: usedAt == nil ? nil : try row.id(2),
                             approval: try row.optionalWord(3))
                     },
                     phone: try phone.map { row throws(StoreFailure) in
@@ -96,6 +96,7 @@ extension Store: BindStore {
                 useApproval,
                 values: [.id(operation), challenge, user, .blob(admission.approves), .id(operation), id] + room),
             Step(activatePhone, .id(operation), id, challenge, .id(operation)),
+            Step(markUse, .moment(admission.at), .blob(admission.code), user, challenge, .id(operation)),
         ]
         let bound = BoundPhone.steps(admission.device, of: admission.user, at: admission.at, as: operation)
         let change = Change(
@@ -233,6 +234,13 @@ private let activatePhone = Statement(
     """
     UPDATE device SET state = 'active', approval = NULL, operation = ?
     WHERE id = ? AND state = 'waiting' AND EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.used_by = ?)
+    """)
+
+/// The code of a phone that had to wait has done its work now, and is answered for as long as any other from now on.
+private let markUse = Statement(
+    """
+    UPDATE activation SET used_at = ? WHERE digest = ? AND user_id = ? AND used_at IS NOT NULL
+    AND EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.used_by = ?)
     """)
 
 private let isFullOfActive = Statement(

@@ -148,7 +148,8 @@ enum Sample {
         _ = try await store.progress(of: id(9003), user: id(12), code: key(12), at: now)
         _ = try await store.bind(phone(9003, of: 12), digest: key(12), slots: 5, as: operation())
         _ = try await store.await(id(9003), insteadOf: id(9004), device: id(9003))
-        let admission = Admission(device: id(9003), user: id(12), challenge: id(12), approves: key(12), at: now)
+        let admission = Admission(
+            device: id(9003), user: id(12), challenge: id(12), approves: key(12), code: key(12), at: now)
         _ = try await store.admit(admission, slots: 5, as: operation())
         _ = try await store.device(id(22), ofUser: "user-22", of: website, at: now)
         _ = try await store.device(revocation: key(22))
