@@ -11,7 +11,7 @@ public struct Possession: Sendable, Equatable {
     public let key: [UInt8]
     /// What no other proof of this key may have.
     public let id: String
-    /// When its nonce was handed out.
+    /// When its nonce was handed out, roughly.
     public let step: Nonces.Step
 
     public init(key: [UInt8], id: String, step: Nonces.Step) {
@@ -21,31 +21,48 @@ public struct Possession: Sendable, Equatable {
     }
 }
 
-/// What proofs have to hold, so that none can be made long before it is used. Every relay of an installation makes the
-/// same nonces at the same time and remembers none.
+/// What proofs have to hold, so that none can be made long before it is used: the second at which a relay handed it out,
+/// and that a relay of this installation did. None of them is remembered.
 public struct Nonces: Sendable {
+    /// Proofs are remembered by the hundred and fifty seconds.
     public typealias Step = Int64
-    /// Nobody is given a nonce for longer than two of these.
     static let stepSeconds: Int64 = 150
+    /// How long one is good for.
+    static let life: Int64 = 300
+    /// By so much the clocks of two relays may differ.
+    static let tolerance: Int64 = 5
 
     private let key: Secret
+    /// None that may be from before this relay was started is taken here: whoever ran before has forgotten which proofs
+    /// it had taken.
+    private let first: Int64
 
-    public init(masterKey: Secret) {
+    public init(masterKey: Secret, since start: Timestamp) {
         key = Secret(HMAC.sha256(key: masterKey, Array("twoefay proofs".utf8)))
+        first = start.seconds + Self.tolerance + 1
     }
 
-    public func current(at now: Timestamp) -> String { nonce(of: Self.step(at: now)) }
+    public func current(at now: Timestamp) -> String { nonce(of: max(now.seconds, first)) }
 
-    /// The step of a nonce that is this one's or was the last one's; nil for every other text.
+    /// The step of a nonce that is still good; nil for every other text.
     public func step(of nonce: String, at now: Timestamp) -> Step? {
-        Self.living(at: now).first { Secret.matches(Array(self.nonce(of: $0).utf8), Array(nonce.utf8)) }
+        guard let bytes = Base64URL.decode(nonce), bytes.count == Self.macBytes + 8 else { return nil }
+        let second = Int64(bitPattern: bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
+        guard second >= first, second > now.seconds - Self.life,
+            second <= max(now.seconds + Self.tolerance, first),
+            Secret.matches(Array(self.nonce(of: second).utf8), Array(nonce.utf8))
+        else { return nil }
+        return second / Self.stepSeconds
     }
 
-    static func living(at now: Timestamp) -> ClosedRange<Step> { (step(at: now) - 1)...step(at: now) }
-    private static func step(at now: Timestamp) -> Step { now.seconds / stepSeconds }
+    /// The oldest step with a nonce that is still good.
+    static func oldest(at now: Timestamp) -> Step { (now.seconds - life) / stepSeconds }
 
-    private func nonce(of step: Step) -> String {
-        Base64URL.encode(HMAC.sha256(key: key, Array("\(step)".utf8)).prefix(16))
+    private static let macBytes = 16
+
+    private func nonce(of second: Int64) -> String {
+        let bytes = (0..<8).map { UInt8(truncatingIfNeeded: second >> (56 - $0 * 8)) }
+        return Base64URL.encode(HMAC.sha256(key: key, bytes).prefix(Self.macBytes) + bytes)
     }
 }
 
@@ -56,7 +73,7 @@ final class Proofs: Sendable {
         case new, used, tooMany
     }
 
-    /// Of one phone under one nonce.
+    /// Of one phone in one step.
     static let share = 4096
 
     private let taken = Mutex<[Nonces.Step: [DeviceID: Set<Identifier<Possession>>]]>([:])
@@ -64,13 +81,11 @@ final class Proofs: Sendable {
     func take(_ proof: Possession, of device: DeviceID, at now: Timestamp) -> Verdict {
         guard let id = Identifier<Possession>(SHA256.hash(Array(proof.id.utf8)).prefix(16)) else { return .used }
         return taken.withLock { taken in
-            let living = Nonces.living(at: now)
-            if taken.keys.contains(where: { !living.contains($0) }) {
-                taken = taken.filter { living.contains($0.key) }
-            }
+            let oldest = Nonces.oldest(at: now)
+            if taken.keys.contains(where: { $0 < oldest }) { taken = taken.filter { $0.key >= oldest } }
             // Its nonce died while the phone was looked up.
-            guard living.contains(proof.step) else { return .used }
-            guard !living.contains(where: { taken[$0]?[device]?.contains(id) == true }) else { return .used }
+            guard proof.step >= oldest else { return .used }
+            guard !taken.values.contains(where: { $0[device]?.contains(id) == true }) else { return .used }
             guard taken[proof.step]?[device]?.count ?? 0 < Self.share else { return .tooMany }
             taken[proof.step, default: [:]][device, default: []].insert(id)
             return .new

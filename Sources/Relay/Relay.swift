@@ -74,7 +74,7 @@ public final class Relay: Sendable {
         self.metrics = metrics
         self.placeOf = placeOf
         self.spawn = spawn
-        nonces = Nonces(masterKey: masterKey)
+        nonces = Nonces(masterKey: masterKey, since: time.now())
         operations = Operations(masterKey: masterKey, randomness: randomness)
         id = operations.draw()
     }

@@ -4,6 +4,7 @@ import Domain
 import EventLoop
 import HTTP
 import JSON
+import Log
 import Relay
 import TestSupport
 import Testing
@@ -65,6 +66,9 @@ struct ProofTests {
         let phone = try await rig.bound("bob", at: "shop")
         let other = try await rig.bound("ann", at: "bank")
         let used = try rig.proof(phone) { $0["jti"] = "once" }
+        let nonce = rig.nonce
+        // Handed out five seconds and one after the start, at the earliest.
+        rig.relay.time.advance(by: .seconds(6))
         let unused = try rig.proof(phone)
         #expect(await rig.present(used).status == 200)
         let again = await rig.present(used)
@@ -73,11 +77,56 @@ struct ProofTests {
         rig.relay.time.advance(by: .seconds(150))
         #expect(await rig.present(try rig.proof(phone) { $0["jti"] = "once" }).status == 401)
         #expect(await rig.present(try rig.proof(other) { $0["jti"] = "once" }).status == 200)
-        // The nonce before the present one is good as well, and no older one.
-        rig.relay.time.advance(by: .seconds(150))
+        // A nonce is good for five minutes.
+        rig.relay.time.advance(by: .seconds(149))
+        let last = try rig.proof(phone) { $0["nonce"] = .string(nonce) }
+        #expect(await rig.present(last).status == 200)
+        rig.relay.time.advance(by: .seconds(1))
         let late = await rig.present(unused)
         #expect(late.status == 401 && late.asks == "use_dpop_nonce")
         #expect(await rig.present(used).status == 401)
+    }
+
+    /// Its memory ends with a process: what the process before may have taken is not taken after it.
+    @Test func aRestartForgetsNoProof() async throws {
+        let rig = try await APIRig()
+        let phone = try await rig.bound("bob", at: "shop")
+        rig.relay.time.advance(by: .seconds(60))
+        let used = try rig.proof(phone)
+        #expect(await rig.present(used).status == 200)
+        // At a neighbour whose clock is ahead by no more than is allowed.
+        let ahead = rig.api.relay.nonces.current(at: rig.relay.time.now() + .seconds(5))
+        let usedAhead = try rig.proof(phone) { $0["nonce"] = .string(ahead) }
+        #expect(await rig.present(usedAhead).status == 200)
+
+        let restarted = API(
+            settings: API.Settings(origin: RelayRig.origin), relay: try rig.relay.relay(over: rig.relay.store),
+            dependencies: [], time: rig.relay.time, randomness: SystemRandomness(),
+            log: Log(minimum: .info, time: rig.relay.time, sink: rig.relay.sink))
+        func present(_ proof: String) async throws -> Response {
+            let request = rig.stranger.request("POST", "/pending", fields: [("dpop", proof)])
+            let outcome = await rig.relay.loop.perform { () async -> Outcome in
+                switch restarted.handle(request) {
+                case .now(let response): .response(response)
+                case .later(_, _, let work): await work()
+                }
+            }
+            guard case .response(let response) = outcome else { throw RigFailure("held") }
+            return response
+        }
+        for _ in 0..<2 {
+            for proof in [used, usedAhead] {
+                let refused = try await present(proof)
+                #expect(refused.status == 401 && refused.asks == "use_dpop_nonce")
+            }
+            // It takes what it hands out itself, at once; and its neighbours do, a few seconds later.
+            let fresh = try #require(try await present(used).fields["dpop-nonce"])
+            let proof = try rig.proof(phone) { $0["nonce"] = .string(fresh) }
+            #expect(try await present(proof).status == 200)
+            #expect(try await present(proof).asks == "invalid_dpop_proof")
+            rig.relay.time.advance(by: .seconds(6))
+            #expect(await rig.present(try rig.proof(phone) { $0["nonce"] = .string(fresh) }).status == 200)
+        }
     }
 
     /// One phone cannot fill the memory of the relay, nor take another one's share.

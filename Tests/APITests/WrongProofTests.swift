@@ -98,7 +98,9 @@ struct WrongProofTests {
         claim("nonce", nil, needsNonce), claim("nonce", "", needsNonce), claim("nonce", 5, needsNonce),
         claim("nonce", .string(String(repeating: "A", count: 22)), needsNonce),
         Wrong(what: "a nonce of a quarter of an hour ago", error: needsNonce) { rig, phone in
-            let old = rig.api.relay.nonces.current(at: rig.relay.time.now() + .seconds(-900))
+            let now = rig.relay.time.now()
+            let neighbour = Nonces(masterKey: Secret(Array(repeating: 7, count: 32)), since: now - .seconds(1000))
+            let old = neighbour.current(at: now - .seconds(900))
             return try rig.proof(phone) { $0["nonce"] = .string(old) }
         },
         Wrong(what: "a nonce that is not yet", error: needsNonce) { rig, phone in
@@ -106,7 +108,8 @@ struct WrongProofTests {
             return try rig.proof(phone) { $0["nonce"] = .string(next) }
         },
         Wrong(what: "a nonce of another installation", error: needsNonce) { rig, phone in
-            let other = Nonces(masterKey: Secret(Array(repeating: 8, count: 32)))
+            let other = Nonces(
+                masterKey: Secret(Array(repeating: 8, count: 32)), since: rig.relay.time.now())
             return try rig.proof(phone) { $0["nonce"] = .string(other.current(at: rig.relay.time.now())) }
         },
         // The whole
