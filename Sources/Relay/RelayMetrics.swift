@@ -38,7 +38,7 @@ public struct RelayMetrics: Sendable {
         limits = registry.counters(
             "twoefay_limits_reached_total",
             "What was held back: login (a user was asked too often, 429), push (a user was asked without a push), guess "
-                + "(no code is tried any more, 429).",
+                + "(no code is tried any more, 429), code (an address has to wait for wrong ones at /verify or /revoke, 429).",
             by: "limit")
         ended = registry.counters(
             "twoefay_challenges_ended_total",
@@ -90,6 +90,8 @@ enum Limit: String, CaseIterable {
     case push
     /// A challenge had its share of wrong codes: none is tried any more.
     case guess
+    /// An address sent wrong activation codes, or many revocation codes: it has to wait.
+    case code
 }
 
 extension PushOutcome {

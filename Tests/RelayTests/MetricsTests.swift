@@ -151,6 +151,57 @@ import World
         }
     }
 
+    /// What was open ends with the trust in who could answer, or with its user.
+    @Test(arguments: ["suspend", "unbind", "revoke", "forget"])
+    func whatEndsWithAPhoneOrItsUserIsSeen(how: String) async throws {
+        let rig = try await RelayRig(.memory)
+        let shop = try await rig.shop("shop", ["number": "0"])
+        let person = try await Person.registered("ada", at: shop, rig)
+        let bound = try #require(await person.bind(try TestPhone(pushToken: "push"), person.code).bound)
+        let device = bound.device
+        guard case .approvalRequired(let approval, _) = await person.refusedCode() else { throw RigFailure("?") }
+        #expect(ended(rig, "failure", "cancelled", "none") == 0)
+        try await rig.on { relay in
+            switch how {
+            case "suspend":
+                _ = try await relay.change(device, ofUser: "ada", name: nil, state: .suspended, by: shop)
+            case "unbind": try await relay.unbind(device, ofUser: "ada", by: shop)
+            case "revoke": try await relay.revoke(code: bound.revocationCode, from: "192.0.2.1")
+            default: try await relay.forget(username: "ada", by: shop)
+            }
+        }
+        #expect(ended(rig, "failure", "cancelled", "none") == 1)
+        let audits = "SELECT count(*) FROM audit WHERE event = 'challenge.ended' AND outcome = 'cancelled'"
+        #expect(try rig.count("\(audits) AND challenge_id = x'\(approval)'") == (how == "forget" ? 0 : 1))
+    }
+
+    @Test func aUserWithoutAnOpenLoginEndsNone() async throws {
+        let rig = try await RelayRig(.memory)
+        let shop = try await rig.shop("shop", ["number": "0"])
+        let person = try await Person.registered("ada", at: shop, rig)
+        let phone = try await person.bound(try TestPhone(pushToken: "push"), person.code)
+        try await person.decide(try await person.login().challenge, .approve, by: phone)
+        try await rig.on { relay in try await relay.forget(username: "ada", by: shop) }
+        #expect(ended(rig, "failure", "cancelled", "none") == 0)
+    }
+
+    @Test func addressesThatHaveToWaitAreSeen() async throws {
+        let rig = try await RelayRig(.memory)
+        let person = try await Person.registered("ada", at: try await rig.shop(), rig)
+        let thief = try TestPhone(pushToken: "thief")
+        let waits = "twoefay_limits_reached_total{limit=\"code\"}"
+        for count in 1...7 {
+            #expect(await person.bind(thief, "guess").refusal != nil)
+            #expect(rig.registry.number(waits) == Double(max(0, count - 5)))
+        }
+        for _ in 1...7 {
+            _ = try? await rig.on { relay in
+                try await relay.revoke(code: String(repeating: "A", count: 20), from: "192.0.2.1")
+            }
+        }
+        #expect(rig.registry.number(waits) == 4)
+    }
+
     @Test func operatorsCanReadOfEveryCounter() throws {
         let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
         let page = try TextFile.read("\(root)/docs/operations.md")

@@ -165,7 +165,7 @@ extension Relay {
             ])
         }
         let now = time.instant()
-        let count = revokers.wrong(sender, admitted: try revokers.admit(sender, at: now), at: now)
+        let count = revokers.wrong(sender, admitted: try admitted(sender, by: revokers), at: now)
         if count >= Senders.free { log.notice("code.revocation", [.remote: sender, .count: count]) }
         let found = try await ask("revoke") { () async throws(StoreFailure) in
             try await store.device(revocation: RevocationCode.digest(code))
@@ -201,7 +201,7 @@ extension Relay {
             ])
         guard change.isFarewell else { return true }
         waits.fire(.phone(change.device))
-        for challenge in ended { waits.fire(.challenge(challenge)) }
+        for challenge in ended { self.ended(challenge, .cancelled) }
         if !ended.isEmpty { waits.fire(.user(change.user)) }
         return true
     }

@@ -151,13 +151,23 @@ extension Relay {
     /// Forgets the user: every row but the audit's, which holds ids alone.
     public func forget(username: String, by website: Website) async throws(Refusal) {
         let row = try await user(named: username, of: website)
+        let open = try await self.open(row.challenge, of: website)
         let operation = operations.new()
         let forgotten = try await ask("forget") { () async throws(StoreFailure) in
             try await store.forget(row.id, website: website.id, at: time.now(), as: operation)
         }
         guard forgotten else { throw .notFound }
         log.info("user.forgotten", [.website: website.name, .user: row.id.text])
-        if let newest = row.challenge { waits.fire(.challenge(newest)) }
+        if let open { ended(open, .cancelled) }
         waits.fire(.user(row.id))
+    }
+
+    /// The challenge, if it waits for an answer.
+    private func open(_ challenge: ChallengeID?, of website: Website) async throws(Refusal) -> ChallengeID? {
+        guard let challenge else { return nil }
+        let row = try await ask("forget") { () async throws(StoreFailure) in
+            try await store.challenge(challenge, of: website.id)
+        }
+        return row?.life.seen(at: time.now()).result == .wait ? challenge : nil
     }
 }

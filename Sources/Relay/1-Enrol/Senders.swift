@@ -118,7 +118,7 @@ extension Relay {
     func taking<Answer: Sendable>(
         from sender: String, _ work: () async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
-        let admitted = try senders.admit(sender, at: time.instant())
+        let admitted = try self.admitted(sender, by: senders)
         do throws(Refusal) {
             let answer = try await work()
             senders.right(sender, admitted: admitted, at: time.instant())
@@ -130,6 +130,15 @@ extension Relay {
             } else {
                 senders.right(sender, admitted: admitted, at: time.instant())
             }
+            throw error
+        }
+    }
+
+    func admitted(_ sender: String, by senders: Senders) throws(Refusal) -> Instant? {
+        do throws(Refusal) {
+            return try senders.admit(sender, at: time.instant())
+        } catch {
+            metrics.reached(.code)
             throw error
         }
     }

@@ -77,6 +77,7 @@ public enum Phones {
             Step(dropPushes, user, .id(change.device), done),
             Step(endApprovals, .moment(change.at), done, user, done),
             Step(dropErrandsOfApprovals, user, done),
+            Locks.auditEnded(change.user, .cancelled, at: change.at, as: operation),
         ] + Unspent.ended(of: change.user, but: change.device, by: done)
     }
 
