@@ -107,11 +107,14 @@ public struct PhoneCredential: Sendable, Equatable {
     public let website: WebsiteRow
     public let failures: Int
     public let failedAt: Timestamp?
+    /// By its certificate, and not by a proof for one request.
+    public let isCertified: Bool
 
     public init(
         id: DeviceID, user: UserID, key: [UInt8], publicKey: [UInt8], website: WebsiteRow, failures: Int,
-        failedAt: Timestamp?
+        failedAt: Timestamp?, isCertified: Bool = true
     ) {
+        self.isCertified = isCertified
         self.id = id
         self.user = user
         self.key = key
@@ -123,9 +126,9 @@ public struct PhoneCredential: Sendable, Equatable {
 }
 
 extension PhoneCredential {
-    init(_ row: DeviceRow, key: [UInt8]) {
+    init(_ row: DeviceRow, key: [UInt8], isCertified: Bool = true) {
         self.init(
             id: row.id, user: row.user, key: key, publicKey: row.publicKey, website: row.website,
-            failures: row.failures, failedAt: row.failedAt)
+            failures: row.failures, failedAt: row.failedAt, isCertified: isCertified)
     }
 }

@@ -101,7 +101,7 @@ extension Relay {
         }
         guard let row, row.state == .active else { throw .unauthenticated }
         switch proofs.take(proof, of: row.id, at: time.now()) {
-        case .new: return PhoneCredential(row, key: proof.key)
+        case .new: return PhoneCredential(row, key: proof.key, isCertified: false)
         case .used:
             log.notice("proof.refused", [.device: row.id.text, .reason: "used before"])
             throw .unauthenticated

@@ -34,9 +34,9 @@ struct ProofTests {
         // … and has the next nonce from every answer.
         let second = try #require(pending.fields["dpop-nonce"])
         let answer = await rig.present(
-            try phone.possession("POST", RelayRig.origin + "/success", nonce: second, at: now), path: "/success",
-            body: ["challenge": .string(challenge)])
-        #expect(answer["login"] == "success", "\(answer.text)")
+            try phone.possession("POST", RelayRig.origin + "/device", nonce: second, at: now), path: "/device",
+            body: ["name": "Mine"])
+        #expect(answer.status == 200, "\(answer.text)")
 
         // It is a phone, and a phone alone.
         let elsewhere = await rig.present(
@@ -45,6 +45,24 @@ struct ProofTests {
         // Certificates count before proofs.
         let both = await shop.send("POST", "/pending", fields: [("dpop", try rig.proof(phone))])
         #expect(both.status == 403 && both.fields["dpop-nonce"] == nil)
+    }
+
+    /// `proof: certificate` tells the website that there was one. A proof here is over the request's head alone.
+    @Test(arguments: ["/success", "/failure"]) func aPlainAnswerNeedsTheCertificate(path: String) async throws {
+        let rig = try await APIRig()
+        let website = try await rig.relay.website("shop", policies: ["answers": "certificate", "number": "0"])
+        let bound = try await rig.relay.enrolled("bob", at: website)
+        let shop = Site(rig: rig, certificate: .website("shop"))
+        let challenge = JSONValue.string(try await shop.login("bob").challenge)
+        let refused = await rig.present(
+            try rig.proof(bound.phone, path: path), path: path, body: ["challenge": challenge])
+        #expect(refused.status == 403 && refused.code == "forbidden")
+        #expect(refused["detail"]?.string?.contains("DPoP") == true, "\(refused.text)")
+        #expect(await shop.send("POST", "/auth", ["challenge": challenge])["login"] == "wait")
+        let phone = Site(rig: rig, certificate: bound.phone.certificate(device: bound.credential.id))
+        #expect(await phone.send("POST", path, ["challenge": challenge]).status == 200)
+        let told = await shop.send("POST", "/auth", ["challenge": challenge])
+        #expect(told["proof"] == "certificate" && told["login"]?.string == String(path.dropFirst()))
     }
 
     @Test func whatMeansTheSameIsTaken() async throws {

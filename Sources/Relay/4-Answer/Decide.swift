@@ -38,7 +38,7 @@ extension Relay {
         do throws(DecisionFault) {
             said = try read(answer, about: row, policy, by: phone)
         } catch {
-            throw await refused(error, row.id, by: phone, as: refusal(error, answer, policy))
+            throw await refused(error, row.id, by: phone, as: refusal(error, answer, policy, phone))
         }
         return try await decide(row, said, policy, by: phone)
     }
@@ -72,7 +72,8 @@ extension Relay {
                 decision: decision.decision, number: decision.number, proof: .signed, receipt: signed,
                 uv: decision.uv)
         case .certificate:
-            guard answer.signed == nil else { throw .policy }
+            // The website is told that there was a certificate.
+            guard answer.signed == nil, phone.isCertified else { throw .policy }
             if answer.approves, row.number != nil, answer.number == nil { throw .number }
             return Said(
                 decision: answer.approves ? .approve : .deny, number: answer.number, proof: .certificate,
@@ -81,12 +82,18 @@ extension Relay {
         }
     }
 
-    private func refusal(_ fault: DecisionFault, _ answer: PhoneAnswer, _ policy: Policy) -> Refusal {
+    private func refusal(
+        _ fault: DecisionFault, _ answer: PhoneAnswer, _ policy: Policy, _ phone: PhoneCredential
+    ) -> Refusal {
         switch (fault, policy.answers) {
         case (.policy, .signed) where answer.signed == nil:
             .invalid([FieldFault("answer", .missing, "must be given: this challenge's policy is answers: signed")])
         case (.policy, .signed):
             .invalid([FieldFault("number", .unknown, "stands inside the answer where answers are signed")])
+        case (.policy, .certificate) where answer.signed == nil && !phone.isCertified:
+            .forbidden(
+                "this challenge's policy is answers: certificate: a plain answer needs the phone's certificate, "
+                    + "and a DPoP proof is none")
         case (.policy, let answers):
             .forbidden("this challenge's policy is answers: \(answers.rawValue)")
         case (.number, .certificate):
