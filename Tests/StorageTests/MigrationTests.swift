@@ -134,33 +134,10 @@ struct MigrationTests {
         let isFree = Statement("SELECT IS_FREE_LOCK(CONCAT(DATABASE(), '.migration'))")
         func free() -> Int64? { try? other.run([Step(isFree)]).row(0).integer(0) }
         var atCommit: Int64?
-        let watched = WatchedCommit(migrating) { atCommit = free() }
+        let watched = WatchedSession(migrating, beforeCommit: { atCommit = free() })
         try TestSchema.all.migrate(watched, .mariadb, now: Timestamp(seconds: 1_800_000_000))
         #expect(atCommit == 0)
         #expect(free() == 1)
-    }
-
-    /// A session whose COMMIT is looked at before it is made.
-    private final class WatchedCommit: Session {
-        private let inner: any Session
-        private let look: () -> Void
-
-        init(_ inner: any Session, _ look: @escaping () -> Void) {
-            self.inner = inner
-            self.look = look
-        }
-
-        func begin(_ purpose: Purpose) throws(SessionFailure) { try inner.begin(purpose) }
-        func run(_ steps: [Step]) throws(SessionFailure) -> [Rows] { try inner.run(steps) }
-        func rollBack() { inner.rollBack() }
-        func execute(_ sql: String) throws(SessionFailure) { try inner.execute(sql) }
-        func close() { inner.close() }
-        var changes: Int64 { inner.changes }
-
-        func commit() throws(SessionFailure) {
-            look()
-            try inner.commit()
-        }
     }
 
     @Test(arguments: onlyOnDisk)

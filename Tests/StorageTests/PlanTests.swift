@@ -1,9 +1,6 @@
-import EventLoop
-import Log
 import Synchronization
 import TestSupport
 import Testing
-import World
 
 @testable import Relay
 @testable import Storage
@@ -83,63 +80,6 @@ private final class Explained {
         let plans = Mutex<[Plan]>([])
     }
 
-    /// Guard: like every session, it is used by its lane's thread alone.
-    private final class Explaining: Session {
-        private let inner: any Session
-        private let dialect: Dialect
-        private let seen: Seen
-
-        init(_ inner: any Session, _ dialect: Dialect, _ seen: Seen) {
-            self.inner = inner
-            self.dialect = dialect
-            self.seen = seen
-        }
-
-        func begin(_ purpose: Purpose) throws(SessionFailure) { try inner.begin(purpose) }
-        func commit() throws(SessionFailure) { try inner.commit() }
-        func rollBack() { inner.rollBack() }
-        func execute(_ sql: String) throws(SessionFailure) { try inner.execute(sql) }
-        func close() { inner.close() }
-        var changes: Int64 { inner.changes }
-
-        func run(_ steps: [Step]) throws(SessionFailure) -> [Rows] {
-            var results: [Rows] = []
-            for step in steps {
-                try explain(step)
-                results += try inner.run([step])
-            }
-            return results
-        }
-
-        private func explain(_ step: Step) throws(SessionFailure) {
-            let how = dialect == .sqlite ? "EXPLAIN QUERY PLAN" : "EXPLAIN"
-            let rows = try inner.run([
-                Step(Statement("\(how) \(step.statement.sql)"), values: step.values)
-            ])[0]
-            let plan = Plan(
-                index: step.statement.index, sql: step.statement.sql,
-                scanned: dialect == .sqlite ? Self.scannedBySQLite(rows) : Self.scannedByMariaDB(rows))
-            seen.plans.withLock { $0.append(plan) }
-        }
-
-        private static func scannedBySQLite(_ rows: Rows) -> [String] {
-            rows.compactMap { row in
-                let words = ((try? row.text(3)) ?? "").split(separator: " ")
-                guard words.count >= 2, words[0] == "SCAN", words[1] != "CONSTANT" else { return nil }
-                return String(words[1])
-            }
-        }
-
-        /// Its columns are id, select_type, table, type and more. The table of an INSERT is among the tables.
-        private static func scannedByMariaDB(_ rows: Rows) -> [String] {
-            rows.compactMap { row in
-                guard let type = try? row.optionalText(3), ["ALL", "index"].contains(type) else { return nil }
-                guard (try? row.optionalText(1)) != "INSERT" else { return nil }
-                return try? row.text(2)
-            }
-        }
-    }
-
     let store: Store
     private let seen: Seen
 
@@ -147,15 +87,44 @@ private final class Explained {
 
     init(_ url: StorageURL) throws {
         let seen = Seen()
-        func lane(_ purpose: Purpose) throws -> Lane {
-            let session = Explaining(try url.session(purpose == .reading ? .reading : .writing), url.dialect, seen)
-            return Lane(
-                purpose, session: session, worker: try WorkerThread(name: "test"), time: SystemTime(),
-                limits: Lane.Limits(), log: Log(time: SystemTime(), sink: MemorySink()))
-        }
         self.seen = seen
-        store = Store(
-            writes: try lane(.writing), reads: try lane(.reading), schemaVersion: 1, limit: .seconds(30),
-            time: SystemTime())
+        store = try Store.watched(at: url) { (steps, session) throws(SessionFailure) in
+            var results: [Rows] = []
+            for step in steps {
+                let plan = try Self.plan(of: step, on: session, url.dialect)
+                seen.plans.withLock { $0.append(plan) }
+                results += try session.run([step])
+            }
+            return results
+        }
+    }
+
+    private static func plan(
+        of step: Step, on session: any Session, _ dialect: Dialect
+    ) throws(SessionFailure) -> Plan {
+        let how = dialect == .sqlite ? "EXPLAIN QUERY PLAN" : "EXPLAIN"
+        let rows = try session.run([
+            Step(Statement("\(how) \(step.statement.sql)"), values: step.values)
+        ])[0]
+        return Plan(
+            index: step.statement.index, sql: step.statement.sql,
+            scanned: dialect == .sqlite ? scannedBySQLite(rows) : scannedByMariaDB(rows))
+    }
+
+    private static func scannedBySQLite(_ rows: Rows) -> [String] {
+        rows.compactMap { row in
+            let words = ((try? row.text(3)) ?? "").split(separator: " ")
+            guard words.count >= 2, words[0] == "SCAN", words[1] != "CONSTANT" else { return nil }
+            return String(words[1])
+        }
+    }
+
+    /// Its columns are id, select_type, table, type and more. The table of an INSERT is among the tables.
+    private static func scannedByMariaDB(_ rows: Rows) -> [String] {
+        rows.compactMap { row in
+            guard let type = try? row.optionalText(3), ["ALL", "index"].contains(type) else { return nil }
+            guard (try? row.optionalText(1)) != "INSERT" else { return nil }
+            return try? row.text(2)
+        }
     }
 }

@@ -1,6 +1,6 @@
 /// One connection to a database, with what is prepared on it. One thread at a time uses it. It knows transactions and
 /// statements; scripts, batches and retries are the lane's.
-protocol Session: AnyObject {
+package protocol Session: AnyObject {
     /// Begins a transaction, on a new connection if the last one was lost. Waits a little before it throws `.lost`, so
     /// that trying again and again does not spin.
     func begin(_ purpose: Purpose) throws(SessionFailure)
@@ -25,13 +25,13 @@ protocol Session: AnyObject {
 }
 
 /// What a transaction is for.
-enum Purpose: Sendable {
+package enum Purpose: Sendable {
     case writing
     case reading
 }
 
 /// What an engine's many errors come down to: what the lane does next.
-enum SessionFailure: Error, Sendable, Equatable {
+package enum SessionFailure: Error, Sendable, Equatable {
     /// This statement is wrong, or a rule of the schema forbids it. Alone it would fail again.
     case statement(String)
     /// Somebody else was in the way and nothing has happened. Again, at once.
@@ -43,7 +43,7 @@ enum SessionFailure: Error, Sendable, Equatable {
     /// The database cannot do it now: disk full, I/O error, no such file, no permission.
     case refused(String)
 
-    var message: String {
+    package var message: String {
         switch self {
         case .statement(let text), .conflict(let text), .locked(let text), .lost(let text), .refused(let text): text
         }

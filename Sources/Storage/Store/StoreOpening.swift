@@ -34,9 +34,19 @@ extension Store {
             url, schema: schema, migrations: Migration.all, time: time, log: log, options: options, worker: worker)
     }
 
+    /// Over tables that are there; what each lane runs goes through what `watch` makes of its session.
+    package static func open(
+        _ url: StorageURL, time: any TimeSource, log: Log, options: StoreOptions,
+        watch: (sending any Session) -> sending any Session
+    ) throws(StoreFailure) -> Store {
+        try open(
+            url, schema: .require, migrations: Migration.all, time: time, log: log, options: options, watch: watch)
+    }
+
     static func open(
         _ url: StorageURL, schema: SchemaRequirement, migrations: [Migration], time: any TimeSource, log: Log,
         options: StoreOptions,
+        watch: (sending any Session) -> sending any Session = { $0 },
         worker: (String) throws -> any Worker = { try WorkerThread(name: $0) }
     ) throws(StoreFailure) -> Store {
         var limits = Lane.Limits()
@@ -54,14 +64,14 @@ extension Store {
             if url == .memory { try migrations.migrate(session, url.dialect, now: time.now()) }
             version = try migrations.check(session)
             let writes = try Lane(
-                .writing, session: session, worker: worker("store"), time: time, limits: limits,
+                .writing, session: watch(session), worker: worker("store"), time: time, limits: limits,
                 log: log.with([.lane: "writes"]))
             var reads: Lane?
             if url != .memory {
                 do {
                     reads = try Lane(
-                        .reading, session: url.session(.reading), worker: worker("store-reads"), time: time,
-                        limits: limits, log: log.with([.lane: "reads"]))
+                        .reading, session: watch(url.session(.reading)), worker: worker("store-reads"),
+                        time: time, limits: limits, log: log.with([.lane: "reads"]))
                 } catch {
                     writes.close()
                     throw error
