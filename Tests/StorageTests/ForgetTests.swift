@@ -1,10 +1,7 @@
-import Bytes
-import Crypto
 import Domain
 import Synchronization
 import TestSupport
 import Testing
-import World
 
 @testable import Relay
 @testable import Storage
@@ -15,22 +12,14 @@ struct ForgetTests {
     private static let left = Statement("SELECT count(*) FROM device WHERE user_id NOT IN (SELECT id FROM user)")
 
     @Test(.timeLimit(.minutes(15))) func aForgottenUserLeavesNoPhoneBehind() async throws {
-        let database = try Engine.mariadb.database(Migration.all)
-        let first = try database.open()
-        defer { first.close() }
-        let second = try database.open()
-        defer { second.close() }
-        try await Sample.fill(first, at: database.url)
-        let operations = Operations(
-            masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
+        let relays = try await TwoRelays()
+        let (first, second) = (relays.first, relays.second)
+        let operations = relays.operations
         // A further code, in front of the one that the phone has: whoever holds its row halts the forgetting after the
         // phones and before the codes.
         let early = [UInt8](repeating: 0, count: 32)
         try await Sample.addCode(early, to: 1, on: first, as: operations.new())
-        let holder = try database.url.session(.writing)
-        defer { holder.close() }
-        try holder.begin(.writing)
-        _ = try holder.run([Step(Self.lock, .blob(early))])
+        try relays.hold(Step(Self.lock, .blob(early)))
 
         async let forgotten: Void = Sample.forget(1, on: first, as: operations.new())
         try await second.untilRunning("DELETE FROM activation%")
@@ -40,7 +29,7 @@ struct ForgetTests {
             isBound.store(true, ordering: .sequentiallyConsistent)
         }()
         try await second.untilRunning("UPDATE user%") { isBound.load(ordering: .sequentiallyConsistent) }
-        try holder.commit()
+        try relays.holder.commit()
         await bound
         try await forgotten
         #expect(try await first.run(Script("left", reads: [Step(Self.left)])).row(0).integer(0) == 0)

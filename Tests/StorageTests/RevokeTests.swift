@@ -1,9 +1,6 @@
-import Bytes
 import Domain
 import Synchronization
-import TestSupport
 import Testing
-import World
 
 @testable import Relay
 @testable import Storage
@@ -15,20 +12,12 @@ struct RevokeTests {
     private static let revoke = Statement("UPDATE device SET state = 'revoked' WHERE id = ?")
 
     @Test(.timeLimit(.minutes(2))) func noApprovalIsCommittedAfterItsPhoneWasTakenAway() async throws {
-        let database = try Engine.mariadb.database(Migration.all)
-        let first = try database.open()
-        defer { first.close() }
-        let second = try database.open()
-        defer { second.close() }
-        try await Sample.fill(first, at: database.url)
-        let operations = Operations(
-            masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
+        let relays = try await TwoRelays()
+        let (first, second) = (relays.first, relays.second)
+        let operations = relays.operations
         let phone: DeviceID = Sample.id(1)
         // Whoever holds the step's row halts the approval after the challenge got its end and before that is committed.
-        let holder = try database.url.session(.writing)
-        defer { holder.close() }
-        try holder.begin(.writing)
-        _ = try holder.run([Step(Self.lock, .id(phone))])
+        try relays.hold(Step(Self.lock, .id(phone)))
 
         async let approved = Sample.approve(1, on: first, as: operations.new())
         try await second.untilRunning("UPDATE step%")
@@ -40,7 +29,7 @@ struct RevokeTests {
         }()
         try await second.untilRunning("UPDATE user%") { isRevoked.load(ordering: .sequentiallyConsistent) }
         let wasRevokedFirst = isRevoked.load(ordering: .sequentiallyConsistent)
-        try holder.commit()
+        try relays.holder.commit()
         let isApproved = try await approved != nil
         try await revoked
         #expect(isApproved != wasRevokedFirst)
