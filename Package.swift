@@ -156,7 +156,8 @@ let package = Package(
         tests("Geo", ["Geo", "TestSupport", "World"]),
         tests("HTTP", ["HTTP"]),
         tests("HTTP1", ["EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
-        tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "World"]),
+        tests(
+            "HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),
         tests("Metrics", ["Metrics", "TestSupport"]),
@@ -185,7 +186,7 @@ let package = Package(
                 "World",
             ]),
         tests("TestSupport", ["TestSupport"]),
-        tests("TLS", ["Bytes", "Crypto", "EventLoop", "TLS", "World"]),
+        tests("TLS", ["Bytes", "Crypto", "EventLoop", "TLS", "TestSupport", "World"]),
         tests(
             "TwoefayClient",
             ["Bytes", "Crypto", "JSON", "TestSupport", "TwoefayClient", "World", "twoefay", "twoefayd"]),

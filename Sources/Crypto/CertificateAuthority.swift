@@ -104,6 +104,11 @@ public struct IssuedCertificate: Sendable {
     public let certificate: Certificate
     public let key: P256PrivateKey
 
+    package init(certificate: Certificate, key: P256PrivateKey) {
+        self.certificate = certificate
+        self.key = key
+    }
+
     public func certificatePEM() throws(CryptoFailure) -> [UInt8] { try certificate.pem() }
     public func keyPEM() throws(CryptoFailure) -> Secret { try key.pem() }
 }

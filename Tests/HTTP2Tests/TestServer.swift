@@ -1,12 +1,12 @@
-import Bytes
+import Crypto
 import EventLoop
 import HTTP
 import Log
 import Synchronization
 import TLS
+import TestSupport
 import World
 
-@testable import Crypto
 @testable import HTTP2
 
 /// Answers as the test says.
@@ -73,43 +73,6 @@ extension ClientOptions {
         options.userTimeout = .seconds(Patience.seconds)
         options.pingTimeout = .seconds(Patience.seconds)
         return options
-    }
-}
-
-/// Certificates made in the process.
-struct TestCertificates: Sendable {
-    let now = SystemTime().now()
-    let websites: CertificateAuthority
-    let phones: CertificateAuthority
-    let server: IssuedCertificate
-
-    init() throws {
-        websites = try CertificateAuthority.create(commonName: "websites", days: 10, at: now)
-        phones = try CertificateAuthority.create(commonName: "phones", days: 10, at: now)
-        server = try websites.issueServer(names: ["localhost", "127.0.0.1"], days: 10, at: now)
-    }
-
-    func serverContext(crl: [UInt8]? = nil) throws -> TLSServerContext {
-        try TLSServerContext(
-            certificateChainPEM: server.certificatePEM(), privateKeyPEM: server.keyPEM(),
-            websitesCA: websites.certificatePEM(), phonesCA: phones.certificatePEM(), crl: crl)
-    }
-
-    func clientContext(_ certificate: IssuedCertificate? = nil) throws -> TLSClientContext {
-        try TLSClientContext(
-            roots: .pem(websites.certificatePEM()), certificateChainPEM: certificate?.certificatePEM(),
-            privateKeyPEM: certificate?.keyPEM())
-    }
-
-    func client(
-        of authority: CertificateAuthority? = nil, uri: String = "twoefay:website:shop",
-        usages: [CertificateRequest.Usage] = [.clientAuth], from: Duration = .seconds(-60), to: Duration = .seconds(600)
-    ) throws -> IssuedCertificate {
-        let key = try P256PrivateKey.generate(SystemRandomness())
-        let request = CertificateRequest(
-            key: key.publicKey, commonName: "client", names: [.uri(uri)], usages: usages, notBefore: now + from,
-            notAfter: now + to)
-        return IssuedCertificate(certificate: try (authority ?? websites).issue(request), key: key)
     }
 }
 

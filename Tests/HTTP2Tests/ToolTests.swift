@@ -4,6 +4,7 @@ import Crypto
 import EventLoop
 import Glibc
 import HTTP
+import TestSupport
 import Testing
 
 @testable import HTTP2
@@ -66,7 +67,7 @@ struct ToolTests {
             switch kind {
             case .none: nil
             case .website, .revoked: try certificates.client()
-            case .phone: try certificates.client(of: certificates.phones, uri: "twoefay:device:1")
+            case .phone: try certificates.client(of: certificates.phones, names: [.uri("twoefay:device:1")])
             case .expired: try certificates.client(from: .seconds(-600), to: .seconds(-60))
             case .wrongAuthority: try certificates.client(of: TestCertificates().websites)
             case .serverAuthOnly: try certificates.client(usages: [.serverAuth])

@@ -1,49 +1,14 @@
 import Bytes
+import Crypto
 import EventLoop
 import Glibc
+import TestSupport
 import Testing
 import World
 
-@testable import Crypto
 @testable import TLS
 
 private let now = SystemTime().now()
-
-/// The certificates of one test, made in the process.
-private struct Authorities {
-    let websites: CertificateAuthority
-    let phones: CertificateAuthority
-    let server: IssuedCertificate
-
-    init() throws {
-        websites = try CertificateAuthority.create(commonName: "websites", days: 10, at: now)
-        phones = try CertificateAuthority.create(commonName: "phones", days: 10, at: now)
-        server = try websites.issueServer(names: ["localhost", "127.0.0.1"], days: 10, at: now)
-    }
-
-    func serverContext(crl: [UInt8]? = nil) throws -> TLSServerContext {
-        try TLSServerContext(
-            certificateChainPEM: server.certificatePEM(), privateKeyPEM: server.keyPEM(),
-            websitesCA: websites.certificatePEM(), phonesCA: phones.certificatePEM(), crl: crl)
-    }
-
-    func clientContext(_ certificate: IssuedCertificate? = nil) throws -> TLSClientContext {
-        try TLSClientContext(
-            roots: .pem(websites.certificatePEM()), certificateChainPEM: certificate?.certificatePEM(),
-            privateKeyPEM: certificate?.keyPEM())
-    }
-
-    func client(
-        of authority: CertificateAuthority? = nil, names: [CertificateRequest.Name] = [.uri("twoefay:website:shop")],
-        usages: [CertificateRequest.Usage] = [.clientAuth], from: Duration = .seconds(-60), to: Duration = .seconds(600)
-    ) throws -> IssuedCertificate {
-        let key = try P256PrivateKey.generate(SystemRandomness())
-        let request = CertificateRequest(
-            key: key.publicKey, commonName: "client", names: names, usages: usages, notBefore: now + from,
-            notAfter: now + to)
-        return IssuedCertificate(certificate: try (authority ?? websites).issue(request), key: key)
-    }
-}
 
 /// Both ends of one connection in one thread, each given its turn until neither gets on.
 private final class Pair {
@@ -98,9 +63,9 @@ private final class Pair {
 }
 
 struct TLSTests {
-    private let authorities: Authorities
+    private let authorities: TestCertificates
 
-    init() throws { authorities = try Authorities() }
+    init() throws { authorities = try TestCertificates() }
 
     @Test func aClientNeedsNoCertificate() throws {
         let pair = try Pair(authorities.serverContext(), authorities.clientContext())
