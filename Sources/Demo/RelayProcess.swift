@@ -41,7 +41,7 @@ final class RelayProcess {
         guard pipe2(&ends, O_CLOEXEC) == 0 else { throw failure(String(cString: strerror(errno))) }
         defer { close(ends[1]) }
         do throws(SystemFailure) {
-            pid = try Spawning(program: program, arguments: arguments, discardsOutput: true, errors: ends[1]).start()
+            pid = try Spawning(program: program, arguments: arguments, output: .nothing, errors: ends[1]).start()
         } catch {
             close(ends[0])
             throw failure(error.description)

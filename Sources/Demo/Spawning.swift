@@ -2,18 +2,45 @@ import CLinux
 import EventLoop
 import Glibc
 
-/// Another program, about to be started. In a process group of its own: Ctrl-C at the terminal is for us, and we end the
-/// others in order.
-struct Spawning {
-    let program: String
-    let arguments: [String]
-    /// Nil is /dev/null.
-    var input: Int32?
-    var discardsOutput = false
-    /// Nil is our own.
-    var errors: Int32?
+/// Another program, about to be started: by the demo, and by tests.
+package struct Spawning {
+    package enum Output {
+        case ours
+        case nothing
+        case descriptor(Int32)
+    }
 
-    func start() throws(SystemFailure) -> pid_t {
+    private let program: String
+    private let arguments: [String]
+    private let input: Int32?
+    private let output: Output
+    private let errors: Int32?
+    private let directory: String?
+    private let environment: [String]
+    private let hasOwnGroup: Bool
+
+    /// - Parameters:
+    ///   - program: found by the PATH unless it is named by a path.
+    ///   - input: nil is /dev/null.
+    ///   - errors: nil is our own.
+    ///   - directory: nil is our own.
+    ///   - environment: as in `NAME=value`; nil is our own.
+    ///   - hasOwnGroup: Ctrl-C at the terminal is for us, and we end the others in order.
+    package init(
+        program: String, arguments: [String], input: Int32? = nil, output: Output = .ours, errors: Int32? = nil,
+        directory: String? = nil, environment: [String]? = nil, hasOwnGroup: Bool = true
+    ) {
+        self.program = program
+        self.arguments = arguments
+        self.input = input
+        self.output = output
+        self.errors = errors
+        self.directory = directory
+        self.environment = environment ?? Self.ourEnvironment
+        self.hasOwnGroup = hasOwnGroup
+    }
+
+    package func start() throws(SystemFailure) -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -22,8 +49,15 @@ struct Spawning {
         } else {
             posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         }
-        if discardsOutput { posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0) }
+        switch output {
+        case .ours: break
+        case .nothing: posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+        case .descriptor(let output): posix_spawn_file_actions_adddup2(&actions, output, 1)
+        }
         if let errors { posix_spawn_file_actions_adddup2(&actions, errors, 2) }
+        // A connection that we close is not held open by a program that happened to start meanwhile.
+        posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+        if let directory { posix_spawn_file_actions_addchdir_np(&actions, directory) }
 
         // What we block and ignore it must feel.
         var attributes = posix_spawnattr_t()
@@ -36,14 +70,29 @@ struct Spawning {
         posix_spawnattr_setsigmask(&attributes, &none)
         posix_spawnattr_setsigdefault(&attributes, &all)
         posix_spawnattr_setpgroup(&attributes, 0)
-        let flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP
+        let flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (hasOwnGroup ? POSIX_SPAWN_SETPGROUP : 0)
         posix_spawnattr_setflags(&attributes, Int16(flags))
 
-        let words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
-        defer { for word in words { free(word) } }
+        let words = Self.strings([program] + arguments)
+        let variables = Self.strings(environment)
+        defer { for string in words + variables { free(string) } }
         var pid: pid_t = 0
-        let code = posix_spawn(&pid, program, &actions, &attributes, words, clinux_environment())
+        let code = posix_spawnp(&pid, program, &actions, &attributes, words, variables)
         guard code == 0 else { throw SystemFailure("posix_spawn", code) }
         return pid
+    }
+
+    package static var ourEnvironment: [String] {
+        var variables: [String] = []
+        var next = clinux_environment()
+        while let place = next, let text = place.pointee {
+            variables.append(String(cString: text))
+            next = place + 1
+        }
+        return variables
+    }
+
+    private static func strings(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
+        texts.map { strdup($0) } + [nil]
     }
 }

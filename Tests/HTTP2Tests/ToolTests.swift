@@ -1,51 +1,14 @@
 import Bytes
-import CLinux
 import Crypto
-import EventLoop
-import Glibc
 import HTTP
 import TestSupport
 import Testing
 
 @testable import HTTP2
 
-/// A program run to its end; its output goes through a file, so that nobody has to read along.
 private func run(_ arguments: [String], in directory: String) async throws -> (status: Int32, output: String) {
-    try await blocking {
-        let output = "\(directory)/output-\(arguments.hashValue)"
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
-        posix_spawn_file_actions_addclosefrom_np(&actions, 3)
-        let words = arguments.map { strdup($0) }
-        defer { for word in words { free(word) } }
-        var process: pid_t = 0
-        let code = posix_spawnp(&process, arguments[0], &actions, nil, words + [nil], clinux_environment())
-        precondition(code == 0, "\(arguments[0]): \(String(cString: strerror(code)))")
-        var status: Int32 = 0
-        while waitpid(process, &status, 0) < 0, errno == EINTR {}
-        return (status & 0x7f == 0 ? status >> 8 & 0xff : -1, contents(output))
-    }
-}
-
-private func contents(_ path: String) -> String {
-    guard let file = fopen(path, "r") else { return "" }
-    defer { fclose(file) }
-    var bytes: [UInt8] = []
-    var next = fgetc(file)
-    while next != EOF {
-        bytes.append(UInt8(truncatingIfNeeded: next))
-        next = fgetc(file)
-    }
-    return String(decoding: bytes, as: UTF8.self)
-}
-
-private func write(_ bytes: [UInt8], to path: String) {
-    guard let file = fopen(path, "w") else { return }
-    fwrite(bytes, 1, bytes.count, file)
-    fclose(file)
+    let ended = try await Child.run(arguments[0], Array(arguments.dropFirst()), in: directory)
+    return (ended.status, ended.output)
 }
 
 /// The clients that others wrote, against ours, with every kind of certificate.
@@ -60,8 +23,8 @@ struct ToolTests {
         _ kind: Kind, handler: @escaping @Sendable (Request) -> Reply,
         _ body: (_ server: TestServer, _ directory: String, _ credentials: [String]) async throws -> Value
     ) async throws -> Value {
-        var template = Array("/tmp/twoefay-http2-XXXXXX".utf8CString)
-        let directory = String(cString: try #require(mkdtemp(&template)))
+        let directory = try TemporaryDirectory()
+        defer { withExtendedLifetime(directory) {} }
         let certificates = try TestCertificates()
         let certificate: IssuedCertificate? =
             switch kind {
@@ -73,36 +36,18 @@ struct ToolTests {
             case .serverAuthOnly: try certificates.client(usages: [.serverAuth])
             }
         var credentials: [String] = []
-        var files = ["ca.pem"]
-        write(try certificates.websites.certificatePEM(), to: "\(directory)/ca.pem")
+        try TextFile.write(try certificates.websites.certificatePEM(), to: directory("ca.pem"))
         if let certificate {
-            write(try certificate.certificatePEM(), to: "\(directory)/client.pem")
-            write(try certificate.keyPEM().reveal(), to: "\(directory)/client.key")
-            credentials = ["--cert", "\(directory)/client.pem", "--key", "\(directory)/client.key"]
-            files += ["client.pem", "client.key"]
+            try TextFile.write(try certificate.certificatePEM(), to: directory("client.pem"))
+            try TextFile.write(try certificate.keyPEM().reveal(), to: directory("client.key"))
+            credentials = ["--cert", directory("client.pem"), "--key", directory("client.key")]
         }
         let revoked = try certificates.client()
         let list = kind == .revoked ? certificate ?? revoked : revoked
         let crl = try certificates.websites.makeCRL(
             revoked: [(list.certificate.serial, certificates.now)], days: 2, at: certificates.now)
-        defer { remove(directory) }
         return try await TestServer.with(crl: crl, certificates: certificates, handler: handler) { server in
-            defer {
-                _ = try? removeAll(directory)
-            }
-            return try await body(server, directory, credentials)
-        }
-    }
-
-    /// Whatever the tools have left there too.
-    private func removeAll(_ directory: String) throws {
-        guard let handle = opendir(directory) else { return }
-        defer { closedir(handle) }
-        while let entry = readdir(handle) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != ".", name != ".." { remove("\(directory)/\(name)") }
+            try await body(server, directory.path, credentials)
         }
     }
 
@@ -164,7 +109,7 @@ struct ToolTests {
 
     @Test func curlSendsTooMuchAndIsTold() async throws {
         try await withTools(.none, handler: Self.describe) { server, directory, _ in
-            write([UInt8](repeating: 97, count: 300_000), to: "\(directory)/large")
+            try TextFile.write([UInt8](repeating: 97, count: 300_000), to: "\(directory)/large")
             let (_, output) = try await run(
                 [
                     "curl", "--silent", "--http2", "--cacert", "\(directory)/ca.pem", "--data-binary",

@@ -1,4 +1,5 @@
 import CLinux
+import Demo
 import EventLoop
 import Glibc
 import Synchronization
@@ -48,44 +49,23 @@ public final class Child: Sendable {
         guard pipe2(&output, O_CLOEXEC) == 0, pipe2(&errors, O_CLOEXEC) == 0 else {
             throw Problem(description: "pipe2: errno \(errno)")
         }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        if let input {
-            posix_spawn_file_actions_adddup2(&actions, input, 0)
-        } else {
-            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        let inherited = Spawning.ourEnvironment.filter { variable in
+            !environment.keys.contains { variable.hasPrefix("\($0)=") }
         }
-        posix_spawn_file_actions_adddup2(&actions, output[1], 1)
-        posix_spawn_file_actions_adddup2(&actions, errors[1], 2)
-        posix_spawn_file_actions_addclosefrom_np(&actions, 3)
-        if let directory { posix_spawn_file_actions_addchdir_np(&actions, directory) }
-
-        // Threads of tests block most signals, and ignore some; a child must feel what a test sends it.
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        var none = sigset_t()
-        var all = sigset_t()
-        sigemptyset(&none)
-        sigfillset(&all)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setsigdefault(&attributes, &all)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-
-        let argv = Self.strings([program] + arguments)
-        let envp = Self.strings(Self.environment(changed: environment))
-        defer { for string in argv + envp { free(string) } }
-        var pid: pid_t = 0
-        let failed = posix_spawnp(&pid, program, &actions, &attributes, argv, envp)
+        let spawning = Spawning(
+            program: program, arguments: arguments, input: input, output: .descriptor(output[1]), errors: errors[1],
+            directory: directory, environment: inherited + environment.map { "\($0.key)=\($0.value)" },
+            hasOwnGroup: false)
+        let spawned = Result { () throws(SystemFailure) in try spawning.start() }
         close(output[1])
         close(errors[1])
-        guard failed == 0 else {
+        do throws(SystemFailure) {
+            pid = try spawned.get()
+        } catch {
             close(output[0])
             close(errors[0])
-            throw Problem(description: "\(program): \(String(cString: strerror(failed)))")
+            throw Problem(description: "\(program): \(String(cString: strerror(error.code)))")
         }
-        self.pid = pid
         name = program
         let reader = try WorkerThread(name: "child")
         let (out, err) = (output[0], errors[0])
@@ -211,20 +191,5 @@ public final class Child: Sendable {
             while waitpid(pid, &status, 0) < 0 && errno == EINTR {}
             state.status = status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
         }
-    }
-
-    private static func strings(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
-        texts.map { strdup($0) } + [nil]
-    }
-
-    private static func environment(changed: [String: String]) -> [String] {
-        var texts: [String] = []
-        var next = clinux_environment()
-        while let place = next, let text = place.pointee {
-            let pair = String(cString: text)
-            if !changed.keys.contains(where: { pair.hasPrefix("\($0)=") }) { texts.append(pair) }
-            next = place + 1
-        }
-        return texts + changed.map { "\($0.key)=\($0.value)" }
     }
 }

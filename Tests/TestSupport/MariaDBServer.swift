@@ -1,4 +1,6 @@
 import CLinux
+import Demo
+import EventLoop
 import Glibc
 import Synchronization
 
@@ -9,7 +11,8 @@ public final class MariaDBServer: Sendable {
         public let description: String
     }
 
-    public let port: UInt16
+    public var port: UInt16 { reserved.port }
+    private let reserved: FreePort
     private let directory: String
     private let options: [String]
     private let readiness: Readiness
@@ -30,7 +33,7 @@ public final class MariaDBServer: Sendable {
         var template = Array("/tmp/twoefay-mariadb-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Failed(description: "mkdtemp: \(errno)") }
         directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        port = try Self.freePort()
+        reserved = try FreePort()
         try Self.leaveToJanitor(directory)
         readiness = try Readiness(path: "\(directory)/ready")
         let install = try Self.spawn(
@@ -124,48 +127,26 @@ public final class MariaDBServer: Sendable {
         // The other end stays open as long as this process lives.
     }
 
+    /// In a process group of its own: an interrupt at the keyboard ends the tests, and the janitor the rest.
     private static func spawn(
         _ arguments: [String], input: Int32? = nil, output: String = "/dev/null",
         environment variable: String = "NOTIFY_SOCKET="
     ) throws -> pid_t {
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        if let input {
-            posix_spawn_file_actions_adddup2(&actions, input, 0)
-        } else {
-            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        }
-        posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_APPEND, 0o600)
-        posix_spawn_file_actions_adddup2(&actions, 1, 2)
-        // A connection of another test is not closed while a server holds it too.
-        posix_spawn_file_actions_addclosefrom_np(&actions, 3)
-        // A process group of its own: an interrupt at the keyboard ends the tests, and the janitor the rest.
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // Threads of tests block most signals and ignore some; a child must feel what a test sends it.
-        var none = sigset_t()
-        var all = sigset_t()
-        sigemptyset(&none)
-        sigfillset(&all)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setsigdefault(&attributes, &all)
-        posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-        var words = arguments.map { (word: String) -> UnsafeMutablePointer<CChar>? in strdup(word) } + [nil]
-        defer { for word in words { free(word) } }
-        let inherited = getenv("PATH").map { (path: UnsafeMutablePointer<CChar>) in String(cString: path) }
-        let path = strdup("PATH=\(inherited ?? ""):/usr/sbin:/sbin:/usr/bin:/bin")
-        var environment: [UnsafeMutablePointer<CChar>?] = [path, strdup(variable), nil]
-        defer { for word in environment { free(word) } }
+        let output = open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        defer { close(output) }
+        let path = getenv("PATH").map { (path: UnsafeMutablePointer<CChar>) in String(cString: path) }
         // Servers live in /usr/sbin, which is not on everybody's path.
         let program = ["/usr/sbin", "/usr/bin", "/bin"].map { "\($0)/\(arguments[0])" }
             .first { (path: String) in access(path, X_OK) == 0 }
-        var child: pid_t = 0
-        let status = posix_spawn(&child, program ?? arguments[0], &actions, &attributes, &words, &environment)
-        guard status == 0 else { throw Failed(description: "\(arguments[0]): \(String(cString: strerror(status)))") }
-        return child
+        do throws(SystemFailure) {
+            return try Spawning(
+                program: program ?? arguments[0], arguments: Array(arguments.dropFirst()), input: input,
+                output: .descriptor(output), errors: output,
+                environment: ["PATH=\(path ?? ""):/usr/sbin:/sbin:/usr/bin:/bin", variable]
+            ).start()
+        } catch {
+            throw Failed(description: "\(arguments[0]): \(String(cString: strerror(error.code)))")
+        }
     }
 
     private static func wait(_ child: pid_t) -> Int32 {
@@ -187,22 +168,6 @@ public final class MariaDBServer: Sendable {
         guard let file = fopen(path, "w") else { throw Failed(description: "\(path): \(errno)") }
         fputs(text, file)
         fclose(file)
-    }
-
-    private static func freePort() throws -> UInt16 {
-        let descriptor = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let bound = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
-            }
-        }
-        guard bound else { throw Failed(description: "no free port: \(errno)") }
-        return UInt16(bigEndian: address.sin_port)
     }
 }
 
