@@ -11,8 +11,8 @@ public protocol KeepStore: Sendable {
     func bury(_ relay: RelayID, at: Timestamp) async throws(StoreFailure)
     /// Drops what is kept for repeated requests and older than that, a few rows at a time.
     func dropKept(before: Timestamp) async throws(StoreFailure)
-    /// Nil when the store answers.
-    func check() async -> StoreFailure?
+    /// Only to see that the store answers.
+    func probe() async throws(StoreFailure)
 }
 
 public struct Beat: Sendable, Equatable {
@@ -104,10 +104,13 @@ extension Relay {
     /// Nil when the store answers, else why not; for /ready. A full disk reads well, so the last beat counts too.
     public func storeTrouble() async -> String? {
         if let trouble = peers.ownTrouble { return trouble }
-        return switch await store.check() {
-        case nil: nil
-        case .unavailable(let why): why
-        case .internal(let why): why
+        do throws(StoreFailure) {
+            try await store.probe()
+            return nil
+        } catch {
+            switch error {
+            case .unavailable(let why), .internal(let why): return why
+            }
         }
     }
 }

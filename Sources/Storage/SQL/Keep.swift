@@ -29,13 +29,8 @@ extension Store: KeepStore {
         while try await run(Query(script: script) { rows in rows.first?.isEmpty == false }) {}
     }
 
-    public func check() async -> StoreFailure? {
-        do throws(StoreFailure) {
-            _ = try await run(Script("check", reads: [Step(readAnything)]))
-            return nil
-        } catch {
-            return error
-        }
+    public func probe() async throws(StoreFailure) {
+        _ = try await run(Script("probe", reads: [Step(StoreStatus.countRelays)]))
     }
 }
 
@@ -57,5 +52,3 @@ private let dropOldAnswers = Statement(
     /*S! rowid IN (SELECT rowid FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT 500) */
     """)
 private let oldAnswer = Statement("SELECT 1 FROM idempotency WHERE created_at < ? LIMIT 1")
-
-private let readAnything = Statement("SELECT count(*) FROM relay")

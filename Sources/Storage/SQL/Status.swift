@@ -28,8 +28,9 @@ public struct StoreStatus: Sendable, Equatable {
         return StoreStatus(
             websites: try rows[0].first?.integer(0) ?? 0, relays: try rows[1].first?.integer(0) ?? 0, waiting: waiting)
     }
+
+    static let countRelays = Statement("SELECT count(*) FROM relay")
 }
 
 private let countWebsites = Statement("SELECT count(*) FROM website WHERE state = 'active'")
-private let countRelays = Statement("SELECT count(*) FROM relay")
 private let countErrands = Statement("SELECT kind, count(*), min(due_at) FROM outbox GROUP BY kind ORDER BY kind")

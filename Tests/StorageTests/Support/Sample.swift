@@ -199,7 +199,7 @@ enum Sample {
         _ = try await store.forget(id(21), website: website, at: now, as: operation())
         _ = try await store.beat(relay, at: now)
         try await store.dropKept(before: now - .seconds(1))
-        _ = await store.check()
+        try await store.probe()
         _ = try await store.run(StoreStatus.query)
         let other = Websites.New(
             id: id(2), name: "bank", displayName: "Bank", policy: "{}", callback: nil, keyThumbprint: key(2),
