@@ -76,8 +76,7 @@ public final class RelayRig: Sendable {
             settings: Relay.Settings(
                 origin: origin, pin: SHA256.hash(Array("pin".utf8)), policy: Policy(), isAlone: isAlone),
             store: store, push: push,
-            phones: try CertificateAuthority.create(
-                commonName: "phones", days: 10, at: time.now()),
+            phones: phones,
             masterKey: master, sealer: try Sealer(keys: [Sealer.Key(id: "1", key: master)]), time: time,
             randomness: randomness, log: log, metrics: metrics, spawn: spawn)
     }
