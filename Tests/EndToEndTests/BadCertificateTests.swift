@@ -7,7 +7,7 @@ import Testing
 import World
 
 /// Callers whose certificate is not what it should be, each in one respect alone.
-@Suite("Bad certificates", .timeLimit(.minutes(15))) struct BadCertificates {
+@Suite("Bad certificates", .timeLimit(.minutes(15)), .mayBlock) struct BadCertificates {
     private struct Names {
         static let shop = CertificateRequest.Name.uri("twoefay:website:shop")
         static let bank = CertificateRequest.Name.uri("twoefay:website:bank")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Connections that go wrong below the requests.
-@Suite("Bad connections", .timeLimit(.minutes(15))) struct BadConnections {
+@Suite("Bad connections", .timeLimit(.minutes(15)), .mayBlock) struct BadConnections {
     @Test func whoDoesNotSpeakHTTP2OverModernTLSIsRefused() async throws {
         try await Scene.play { scene in
             let shop = try await scene.website("shop")

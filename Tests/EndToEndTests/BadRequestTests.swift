@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Requests that cannot be right: each has its status, and says what is wrong where.
-@Suite("Bad requests", .timeLimit(.minutes(15))) struct BadRequests {
+@Suite("Bad requests", .timeLimit(.minutes(15)), .mayBlock) struct BadRequests {
     private struct Case {
         var path = "/register"
         let body: String

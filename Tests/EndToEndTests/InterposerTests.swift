@@ -6,7 +6,7 @@ import Testing
 import World
 
 /// Somebody in the middle, between a relay and those who call it.
-@Suite("Somebody in the middle", .timeLimit(.minutes(15))) struct InTheMiddle {
+@Suite("Somebody in the middle", .timeLimit(.minutes(15)), .mayBlock) struct InTheMiddle {
     private func through(_ middle: Interposer, _ party: Party) -> Party {
         var party = party
         party.caller.port = middle.port

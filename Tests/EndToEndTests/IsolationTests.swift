@@ -5,7 +5,7 @@ import Testing
 import World
 
 /// What belongs to another website cannot be told from what does not exist: not by status, header or body.
-@Suite("What is another's", .timeLimit(.minutes(15))) struct Isolation {
+@Suite("What is another's", .timeLimit(.minutes(15)), .mayBlock) struct Isolation {
     @Test(arguments: [StoreKind.file, .mariadb]) func doesNotExist(_ kind: StoreKind) async throws {
         try await Scene.play(kind) { scene in
             let shop = try await scene.website("shop", ["--answers", "website", "--number", "0"])

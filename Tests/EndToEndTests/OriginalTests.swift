@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The conversation that the original documents, as it documents it: with curl.
-@Suite("The original conversation", .timeLimit(.minutes(15))) struct OriginalConversation {
+@Suite("The original conversation", .timeLimit(.minutes(15)), .mayBlock) struct OriginalConversation {
     static let stores: [StoreKind] = [.file, .mariadb]
 
     /// A website that answers for its users itself.

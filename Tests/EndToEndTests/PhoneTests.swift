@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The same with phones that prove who they are, each with a certificate from the relay.
-@Suite("A phone's conversation", .timeLimit(.minutes(15))) struct PhonesConversation {
+@Suite("A phone's conversation", .timeLimit(.minutes(15)), .mayBlock) struct PhonesConversation {
     static let stores: [StoreKind] = [.file, .mariadb]
 
     @Test(arguments: stores) func itIsBoundAndAnswersWithItsCertificate(_ kind: StoreKind) async throws {

@@ -10,7 +10,7 @@ import Testing
 import World
 
 /// Somebody in the middle, between a relay and the push service.
-@Suite("Somebody in the middle of the pushes", .timeLimit(.minutes(15))) struct InTheMiddleOfPushes {
+@Suite("Somebody in the middle of the pushes", .timeLimit(.minutes(15)), .mayBlock) struct InTheMiddleOfPushes {
     private static let phoneToken = "feedfacecafebeef0123456789abcdef"
 
     /// A push service, and somebody in the middle of the way to it.

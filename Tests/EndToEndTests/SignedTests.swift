@@ -6,7 +6,7 @@ import Testing
 import World
 
 /// What happens where nobody said how answers are given: phones sign them.
-@Suite("A phone signs", .timeLimit(.minutes(5))) struct SignedAnswers {
+@Suite("A phone signs", .timeLimit(.minutes(5)), .mayBlock) struct SignedAnswers {
     /// What the phone is shown and what it signs about it.
     private func sign(
         _ word: String, _ phone: Phone, _ scene: Scene, number: String? = nil

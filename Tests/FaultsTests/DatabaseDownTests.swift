@@ -7,7 +7,7 @@ import World
 
 /// A database server that is killed, or hangs: requests are refused in time, memory does not grow, and all goes on by
 /// itself when it is back.
-@Suite(.serialized, .timeLimit(.minutes(15))) struct DatabaseDownTests {
+@Suite(.serialized, .timeLimit(.minutes(15)), .mayBlock) struct DatabaseDownTests {
     enum Harm: String, CaseIterable, CustomTestStringConvertible {
         case killed, hung
 

@@ -5,7 +5,7 @@ import Testing
 import World
 
 /// Out of descriptors: new connections are refused, those that stand live on, and it is over when there are some again.
-@Suite(.timeLimit(.minutes(15))) struct DescriptorTests {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct DescriptorTests {
     @Test func newConnectionsAreRefusedAndTheOthersLiveOn() async throws {
         let scene = try await Scene.start()
         let (token, phone) = try await scene.enrol("anna")

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// SIGTERM: what is begun ends, what is new is refused in a way that says so, and the process is gone soon.
-@Suite(.timeLimit(.minutes(15))) struct DrainTests {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct DrainTests {
     @Test(arguments: KillTests.stores) func underLoadNothingIsLost(_ store: StoreKind) async throws {
         let scene = try await Scene.start(store)
         var tokens: [String] = []

@@ -4,7 +4,7 @@ import Testing
 import World
 
 /// A disk that takes nothing more: the request is refused, nothing partial stays, and it goes on by itself afterwards.
-@Suite(.timeLimit(.minutes(15))) struct FullDiskTests {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct FullDiskTests {
     @Test func aDiskThatTakesNothing() async throws {
         let scene = try await Scene.start()
         let (token, phone) = try await scene.enrol("anna")

@@ -8,7 +8,7 @@ import Testing
 import World
 
 /// Websites and phones that follow their guides while their relay is killed at random moments, again and again.
-@Suite(.timeLimit(.minutes(15))) struct KillLoopTests {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct KillLoopTests {
     @Test(arguments: [(StoreKind.file, 40), (.mariadb, 20)])
     func killedAtRandomMoments(_ store: StoreKind, rounds: Int) async throws {
         let seed =

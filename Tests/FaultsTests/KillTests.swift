@@ -7,7 +7,7 @@ import Testing
 
 /// kill -9 between any two steps of a login, then the same store again: the conversation goes on, and nothing that was
 /// acknowledged is gone.
-@Suite(.timeLimit(.minutes(15))) struct KillTests {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct KillTests {
     static let stores: [StoreKind] = [.file, .mariadb]
 
     @Test(arguments: stores) func afterRegister(_ store: StoreKind) async throws {

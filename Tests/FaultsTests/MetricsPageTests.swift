@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What a Prometheus on the relay's machine reads.
-@Suite(.timeLimit(.minutes(15))) struct MetricsPageTests {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct MetricsPageTests {
     /// - Returns: `127.0.0.1:PORT`.
     private func address(of relay: RunningRelay) async throws -> String {
         let line = try await relay.logged("event=metrics.started")

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Where a login comes from, as the person is told: by a database of places that is read, and read again.
-@Suite(.timeLimit(.minutes(15))) struct PlaceTests {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct PlaceTests {
     private static let ip = "203.0.113.77"
 
     private func database(_ city: String) -> [UInt8] {

@@ -6,7 +6,7 @@ import Testing
 import World
 
 /// Pushes end to end: from /login over TLS and HTTP/2 to a push service that looks at everything as Apple does.
-@Suite(.timeLimit(.minutes(15))) struct PushTests {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct PushTests {
     @Test func aLoginSendsOnePushThatTellsNoSecret() async throws {
         let apple = try await Apple.start()
         let scene = try await Scene.start(apple: apple)

@@ -7,7 +7,7 @@ import Testing
 import World
 
 /// SIGHUP: certificates are read again for the connections to come, and those that stand are left alone.
-@Suite(.timeLimit(.minutes(15))) struct ReloadTests {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct ReloadTests {
     @Test func aNewCertificateIsShownToNewConnections() async throws {
         let scene = try await Scene.start()
         let line = try await scene.shop.line()

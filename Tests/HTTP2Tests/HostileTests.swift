@@ -1,6 +1,7 @@
 import EventLoop
 import Glibc
 import HTTP
+import TestSupport
 import Testing
 
 @testable import HTTP2
@@ -21,7 +22,7 @@ struct HostileTests {
             .now(Response(status: 200, body: body))
         } _: { server in
             let port = server.port
-            let value = try await blocking { attack(RawPeer(port: port, receiveBuffer: receiveBuffer)) }
+            let value = await blocking { attack(RawPeer(port: port, receiveBuffer: receiveBuffer)) }
             if andServesOthers {
                 let client = try await server.client(tls: false)
                 #expect(try await client.send("GET", "/").get().status == 200)
@@ -163,7 +164,7 @@ struct HostileTests {
             .now(Self.ok)
         } _: { server in
             let port = server.port
-            let ended = try await blocking {
+            let ended = await blocking {
                 let peer = RawPeer(port: port)
                 peer.send(nonsense.bytes)
                 return peer.isEnded()
@@ -188,7 +189,7 @@ struct HostileTests {
             .now(Self.ok)
         } _: { server in
             let port = server.port
-            let ended = try await blocking {
+            let ended = await blocking {
                 let peer = RawPeer(port: port)
                 peer.send([0x16, 3, 1])
                 return peer.isEnded()

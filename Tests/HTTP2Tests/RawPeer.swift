@@ -1,5 +1,4 @@
 import CLinux
-import EventLoop
 import Glibc
 
 /// A test that waits for what does not come must fail, not hang. It costs nothing where all goes well.
@@ -160,14 +159,5 @@ final class RawPeer {
             if count > 0 { continue }
             return count == 0 || errno == ECONNRESET
         }
-    }
-}
-
-/// Runs what blocks on a thread made for that.
-func blocking<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async throws -> Value {
-    let worker = try WorkerThread(name: "raw peer")
-    defer { worker.stop() }
-    return await withUnsafeContinuation { continuation in
-        worker.post { continuation.resume(returning: body()) }
     }
 }

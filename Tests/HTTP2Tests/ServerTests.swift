@@ -1,6 +1,7 @@
 import EventLoop
 import Glibc
 import HTTP
+import TestSupport
 import Testing
 
 @testable import HTTP2
@@ -244,7 +245,7 @@ struct ServerTests {
                     taken.append(fd)
                 }
                 close(taken.removeLast())
-                let refused = try await blocking { RawPeer(port: server.port).isEnded() }
+                let refused = await blocking { RawPeer(port: server.port).isEnded() }
                 precondition(refused, "left to wait")
                 // Those that stand live on, and so do those that come later.
                 let response = try await client.send("GET", "/").get()

@@ -6,7 +6,7 @@ import Testing
 import World
 
 /// `twoefay user` and `twoefay device`, on the store of a relay that runs.
-@Suite("twoefay user and device", .timeLimit(.minutes(15))) struct AccountCommands {
+@Suite("twoefay user and device", .timeLimit(.minutes(15)), .mayBlock) struct AccountCommands {
     static let stores: [StoreKind] = [.file, .mariadb]
 
     @Test(arguments: stores) func aSuspendedPhoneIsNobody(_ kind: StoreKind) async throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// docs/operations.md against what the programs say of themselves.
-@Suite(.timeLimit(.minutes(15))) struct OperationsPage {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct OperationsPage {
     private let page: String
 
     init() throws {

@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("twoefay website edit and show", .timeLimit(.minutes(15))) struct EditWebsite {
+@Suite("twoefay website edit and show", .timeLimit(.minutes(15)), .mayBlock) struct EditWebsite {
     private func installed() async throws -> (installed: Installed, run: ([String]) async throws -> Child.Ended) {
         let installed = try await Installed()
         let added = try await BuiltProgram.twoefay(

@@ -2,7 +2,7 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("twoefay init", .timeLimit(.minutes(15))) struct Init {
+@Suite("twoefay init", .timeLimit(.minutes(15)), .mayBlock) struct Init {
     @Test func makesAnInstallationThatTheDaemonAccepts() async throws {
         let installed = try await Installed()
         let directory = installed.directory("relay")

@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("Both programs", .timeLimit(.minutes(15))) struct BothPrograms {
+@Suite("Both programs", .timeLimit(.minutes(15)), .mayBlock) struct BothPrograms {
     @Test func sayWhatToDoWithoutSettings() async throws {
         let daemon = try await BuiltProgram.twoefayd()
         #expect(daemon.status == 2)

@@ -2,7 +2,7 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("twoefay status", .timeLimit(.minutes(15))) struct Status {
+@Suite("twoefay status", .timeLimit(.minutes(15)), .mayBlock) struct Status {
     @Test func saysThatNobodyAnswersAndWhatTheStoreHolds() async throws {
         // Nobody listens on the first port of all.
         let installed = try await Installed("--listen", "127.0.0.1:1", "--host", "127.0.0.1")

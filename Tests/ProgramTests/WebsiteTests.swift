@@ -2,7 +2,7 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("twoefay website", .timeLimit(.minutes(15))) struct WebsiteCommands {
+@Suite("twoefay website", .timeLimit(.minutes(15)), .mayBlock) struct WebsiteCommands {
     @Test func addWritesACertificateFromTheWebsitesAuthority() async throws {
         let installed = try await Installed()
         let added = try await BuiltProgram.twoefay(

@@ -8,7 +8,7 @@ import World
 @testable import Relay
 
 /// A code for a further phone is given once the user has approved, and once for each approval.
-@Suite struct ActivationApprovalTests {
+@Suite(.mayBlock) struct ActivationApprovalTests {
     private func person(_ kind: StoreKind, _ policies: [String: String] = [:]) async throws -> (Person, PhoneCredential)
     {
         let rig = try await RelayRig(kind)

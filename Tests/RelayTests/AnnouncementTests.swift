@@ -5,7 +5,7 @@ import Testing
 import World
 
 /// What websites and users are to be told of is written down with the change, once.
-@Suite struct AnnouncementTests {
+@Suite(.mayBlock) struct AnnouncementTests {
     private func told(_ rig: RelayRig, _ event: String) throws -> [Int64] {
         try ["callback", "mail"].map {
             try rig.count(

@@ -8,7 +8,7 @@ import Testing
 import World
 
 /// What a phone signs decides, once, and comes to the website with everything that proves it.
-@Suite(.timeLimit(.minutes(30))) struct DecisionTests {
+@Suite(.timeLimit(.minutes(30)), .mayBlock) struct DecisionTests {
     @Test(arguments: StoreKind.all) func theWebsiteGetsWhatThePhoneSigned(kind: StoreKind) async throws {
         let cast = try await Cast(kind)
         let asked = try await cast.ask()

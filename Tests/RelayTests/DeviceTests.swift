@@ -8,7 +8,7 @@ import Testing
 import World
 
 /// What becomes of bound phones, by whomever.
-@Suite struct DeviceTests {
+@Suite(.mayBlock) struct DeviceTests {
     fileprivate struct Scene {
         let person: Person
         let phones: [(phone: TestPhone, credential: PhoneCredential, revocationCode: String)]

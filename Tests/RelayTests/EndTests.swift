@@ -8,7 +8,7 @@ import World
 @testable import Relay
 
 /// What somebody was told as the end of a challenge stays its end.
-@Suite(.timeLimit(.minutes(5))) struct EndTests {
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct EndTests {
     /// An approval that was judged in time and has waited for the store since.
     private func approveFromBefore(_ asked: Asked, _ cast: Cast) async throws -> Closed? {
         let closing = Closing(

@@ -8,7 +8,7 @@ import World
 @testable import Relay
 
 /// Whoever has not got a code of this user of this website, in its time, binds nothing.
-@Suite struct EnrolmentTheftTests {
+@Suite(.mayBlock) struct EnrolmentTheftTests {
     @Test(arguments: StoreKind.all) func aCodeIsGoodOnceForOneUserOfOneWebsite(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop(), rig)

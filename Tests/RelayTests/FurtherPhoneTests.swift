@@ -7,7 +7,7 @@ import Testing
 import World
 
 /// A phone that nobody has approved of waits until the user has.
-@Suite struct FurtherPhoneTests {
+@Suite(.mayBlock) struct FurtherPhoneTests {
     /// Somebody with a phone, and a code from before it was bound.
     private struct Scene {
         let person: Person

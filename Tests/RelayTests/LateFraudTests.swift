@@ -6,7 +6,7 @@ import Testing
 import World
 
 /// "This was not me" counts even where the login has its end already: whoever can ask could else end each of them in time.
-@Suite(.timeLimit(.minutes(5))) struct LateFraudTests {
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct LateFraudTests {
     private let frozen = "SELECT count(*) FROM user WHERE state = 'frozen' AND username = 'ada'"
 
     private func report(_ asked: Asked, by phone: RelayRig.BoundPhone, _ cast: Cast, result: String = "failure")

@@ -6,7 +6,7 @@ import World
 @testable import Relay
 
 /// What is in the outbox is done by somebody, and what came of it is written down, whatever the push service says.
-@Suite struct LeftoverTests {
+@Suite(.mayBlock) struct LeftoverTests {
     @Test(arguments: StoreKind.all) func whatABuriedRelayHeldIsDone(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")

@@ -5,7 +5,7 @@ import Testing
 import World
 
 /// How often a user may be asked, and whether at all.
-@Suite struct LimitTests {
+@Suite(.mayBlock) struct LimitTests {
     private typealias Outcome = Result<Asked, Refusal>
 
     private func login(_ rig: RelayRig, _ user: UserToken, _ website: Website) async -> Outcome {

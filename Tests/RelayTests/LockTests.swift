@@ -7,7 +7,7 @@ import Testing
 import World
 
 /// Wrong numbers slow a phone down and then lock its user; a report of fraud freezes it. Both until somebody lifts it.
-@Suite(.timeLimit(.minutes(5))) struct LockTests {
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct LockTests {
     /// A new challenge, once the phone may approve again, and the wrong number for it.
     private func fail(_ cast: Cast, by phone: RelayRig.BoundPhone, on relay: Relay? = nil) async throws {
         cast.rig.time.advance(by: .seconds(500))

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import World
 
-@Suite struct LoginTests {
+@Suite(.mayBlock) struct LoginTests {
     @Test(arguments: StoreKind.all) func anApprovedLoginIsToldOnceAndForAll(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")

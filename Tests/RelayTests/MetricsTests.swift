@@ -7,7 +7,7 @@ import Testing
 import World
 
 /// What an operator sees of the five verbs without reading a log.
-@Suite(.timeLimit(.minutes(15))) struct MetricsTests {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct MetricsTests {
     private func ended(_ rig: RelayRig, _ result: String, _ reason: String, _ proof: String) -> Double? {
         rig.registry.number(
             "twoefay_challenges_ended_total{result=\"\(result)\",reason=\"\(reason)\",proof=\"\(proof)\"}")

@@ -11,7 +11,7 @@ import World
 
 /// Every way in which a decision can be wrong: it is refused, log, metrics and audit say why, it counts against nobody,
 /// and nothing changes. Then the right decision is taken, as if nothing had been.
-@Suite(.timeLimit(.minutes(5))) struct RefusedDecisionTests {
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct RefusedDecisionTests {
     /// One wrong decision about Ada's open challenge.
     private struct Wrong {
         let name: String

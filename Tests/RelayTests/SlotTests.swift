@@ -5,7 +5,7 @@ import Testing
 import World
 
 /// As many phones as the policy allows, whatever is tried.
-@Suite struct SlotTests {
+@Suite(.mayBlock) struct SlotTests {
     private func person(_ kind: StoreKind, slots: Int, _ policies: [String: String] = [:]) async throws -> Person {
         let rig = try await RelayRig(kind)
         let shop = try await rig.shop(

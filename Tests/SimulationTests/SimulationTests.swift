@@ -2,7 +2,7 @@ import Domain
 import TestSupport
 import Testing
 
-@Suite struct SimulationTests {
+@Suite(.mayBlock) struct SimulationTests {
     @Test(arguments: 0..<25) func nothingIsLostAndNothingCountsTwice(seed: UInt64) throws {
         let scenario = try Scenario(seed: seed)
         #expect(try scenario.play(users: 4, logins: 5, kills: 20), "something never ended")

@@ -6,7 +6,7 @@ import World
 @testable import Storage
 
 /// Two relays on one MariaDB, and other people with a lock in their hands.
-struct ConflictTests {
+@Suite(.mayBlock) struct ConflictTests {
     private static let raise = Statement("UPDATE counter SET n = n + 1 WHERE id = ?")
     private static let lock = Statement("UPDATE counter SET n = n + 0 WHERE id = ?")
     private static let deadlocks = Statement(

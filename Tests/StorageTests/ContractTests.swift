@@ -6,7 +6,7 @@ import World
 @testable import Storage
 
 /// What the verbs count on, on every engine.
-struct ContractTests {
+@Suite(.mayBlock) struct ContractTests {
     @Test(arguments: Engine.allCases)
     func writesThenReadsInOneScript(_ engine: Engine) async throws {
         try await withStore(engine) { store in

@@ -8,7 +8,7 @@ import World
 @testable import Storage
 
 /// `?ssl_ca=`: encrypted and the right server, or no connection.
-struct EncryptedConnectionTests {
+@Suite(.mayBlock) struct EncryptedConnectionTests {
     private static let known = try? CertificateAuthority.create(commonName: "known", days: 2, at: SystemTime().now())
     private static let stranger = try? CertificateAuthority.create(
         commonName: "stranger", days: 2, at: SystemTime().now())

@@ -7,7 +7,7 @@ import Testing
 @testable import Storage
 
 /// A challenge of somebody else is as little to the store as one that there is not: no statement finds a row.
-struct ForeignTests {
+@Suite(.mayBlock) struct ForeignTests {
     /// Those that reads found.
     private final class Found: Sendable {
         let rows = Mutex(0)

@@ -7,7 +7,7 @@ import Testing
 @testable import Storage
 
 /// Two relays on one database: one forgets a user while the other binds a phone to it.
-struct ForgetTests {
+@Suite(.mayBlock) struct ForgetTests {
     private static let lock = Statement("UPDATE activation SET used_at = NULL WHERE digest = ?")
     private static let left = Statement("SELECT count(*) FROM device WHERE user_id NOT IN (SELECT id FROM user)")
 

@@ -6,7 +6,7 @@ import World
 @testable import Storage
 
 /// A database that cannot grow: the request is refused, nothing partial stays, and the store goes on when there is room.
-struct FullDiskTests {
+@Suite(.mayBlock) struct FullDiskTests {
     // SQLite gives the same error for its own limit as for a disk without room.
     private static let noRoom = Statement("PRAGMA max_page_count = 1")
     private static let room = Statement("PRAGMA max_page_count = 1000000")

@@ -5,7 +5,7 @@ import World
 
 @testable import Storage
 
-struct MigrationTests {
+@Suite(.mayBlock) struct MigrationTests {
     private static let second = Migration(
         version: 2,
         file: """

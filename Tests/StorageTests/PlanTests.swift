@@ -7,7 +7,7 @@ import Testing
 
 /// No statement looks at every row of a table that grows. Each is explained on a database with some rows, with the values
 /// that its verb gives it, at the moment when the verb runs it.
-struct PlanTests {
+@Suite(.mayBlock) struct PlanTests {
     /// Tables of which there is a handful of rows (relay, website, website_key) may be looked at as a whole.
     private static let growing = [
         "user", "activation", "device", "challenge", "step", "outbox", "audit", "idempotency",

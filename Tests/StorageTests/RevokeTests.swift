@@ -1,12 +1,13 @@
 import Domain
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Relay
 @testable import Storage
 
 /// Two relays on one database: a phone says yes at one while the other takes it away from its user.
-struct RevokeTests {
+@Suite(.mayBlock) struct RevokeTests {
     private static let lock = Statement("UPDATE step SET at = at WHERE challenge_id = ?")
     private static let hold = Statement("UPDATE user SET state = state WHERE id = ?")
     private static let revoke = Statement("UPDATE device SET state = 'revoked' WHERE id = ?")

@@ -7,7 +7,7 @@ import World
 @testable import Storage
 
 /// What is kept for repeated requests goes when it is old, however much of it there is.
-struct TidyTests {
+@Suite(.mayBlock) struct TidyTests {
     private static let now = Timestamp(seconds: 1_800_000_000)
     private static let insert = Statement(
         """

@@ -6,7 +6,7 @@ import World
 @testable import Storage
 
 /// What goes in comes out, and comes out as the same kind of value, on every engine.
-struct ValueTests {
+@Suite(.mayBlock) struct ValueTests {
     private static let insert = Statement(
         "INSERT INTO kept (id, name, body, key_id, data, large, at, small) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
     private static let byName = Statement("SELECT id FROM kept WHERE name = ?")

@@ -40,7 +40,7 @@ public final class RelayRig: Sendable {
         let loops = try LoopGroup.start(count: 1, time: SystemTime())
         self.loops = loops
         // The store's deadlines run on the machine's clock: a test that moves its own must not time them out.
-        store = try Store.open(place.url, schema: .migrate, time: SystemTime(), log: log)
+        store = try await blocking { try Store.open(place.url, schema: .migrate, time: SystemTime(), log: log) }
         relay = try Self.relay(
             over: store, push: pushes,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,

@@ -75,8 +75,10 @@ public final class RunningRelay: Sendable {
         var storage = StorageURL.sqlite(path: directory("relay/twoefay.db"))
         var arguments = ["init", directory("relay"), "--listen", "127.0.0.1:\(port)"]
         if kind == .mariadb {
-            let server = try MariaDBServer.shared()
-            let text = server.url(try server.freshDatabase())
+            let text = try await blocking {
+                let server = try MariaDBServer.shared()
+                return server.url(try server.freshDatabase())
+            }
             storage = try StorageURL(text)
             arguments += ["--storage", text]
         }

@@ -16,8 +16,10 @@ public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {
             let directory = try TemporaryDirectory()
             return FreshStore(url: .sqlite(path: directory("twoefay.db")), kept: directory)
         case .mariadb:
-            let server = try MariaDBServer.shared()
-            return FreshStore(url: try StorageURL(server.url(try server.freshDatabase())), kept: server)
+            return try await blocking {
+                let server = try MariaDBServer.shared()
+                return FreshStore(url: try StorageURL(server.url(try server.freshDatabase())), kept: server)
+            }
         }
     }
 }
