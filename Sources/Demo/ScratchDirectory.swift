@@ -21,24 +21,11 @@ struct ScratchDirectory {
     func remove() { Self.remove(path) }
 
     private static func remove(_ path: String) {
-        for name in names(in: path) {
+        for name in (try? Files.names(in: path)) ?? [] {
             let entry = "\(path)/\(name)"
             // A link is removed, never followed.
             if unlink(entry) != 0 { remove(entry) }
         }
         rmdir(path)
-    }
-
-    private static func names(in path: String) -> [String] {
-        guard let directory = opendir(path) else { return [] }
-        defer { closedir(directory) }
-        var names: [String] = []
-        while let entry = readdir(directory) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
-                tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != "." && name != ".." { names.append(name) }
-        }
-        return names
     }
 }

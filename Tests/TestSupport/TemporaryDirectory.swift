@@ -1,3 +1,4 @@
+import Daemon
 import Glibc
 
 /// A directory of a test's own, removed with all that is in it when the test lets go of it.
@@ -19,18 +20,7 @@ public final class TemporaryDirectory: Sendable {
     /// What lies in it, in order.
     public var names: [String] { Self.names(in: path) }
 
-    public static func names(in path: String) -> [String] {
-        guard let directory = opendir(path) else { return [] }
-        defer { closedir(directory) }
-        var names: [String] = []
-        while let entry = readdir(directory) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
-                tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != "." && name != ".." { names.append(name) }
-        }
-        return names.sorted()
-    }
+    public static func names(in path: String) -> [String] { (try? Files.names(in: path)) ?? [] }
 
     /// The permissions of a file, or 0 if there is none.
     public static func mode(of path: String) -> mode_t {
