@@ -3,6 +3,7 @@ import EventLoop
 import Glibc
 import HTTP
 import Log
+import TestSupport
 import Testing
 import World
 

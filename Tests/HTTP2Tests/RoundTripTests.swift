@@ -1,6 +1,7 @@
 import Crypto
 import EventLoop
 import HTTP
+import TestSupport
 import Testing
 
 @testable import HTTP2

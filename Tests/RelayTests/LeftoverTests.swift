@@ -7,7 +7,8 @@ import World
 
 /// What is in the outbox is done by somebody, and what came of it is written down, whatever the push service says.
 @Suite(.mayBlock) struct LeftoverTests {
-    @Test(arguments: StoreKind.all) func whatABuriedRelayHeldIsDone(kind: StoreKind) async throws {
+    /// One push has been sent, and the service was busy.
+    private func rigWithAPushLeft(_ kind: StoreKind) async throws -> RelayRig {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -16,6 +17,11 @@ import World
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
         await rig.settled()
+        return rig
+    }
+
+    @Test(arguments: StoreKind.all) func whatABuriedRelayHeldIsDone(kind: StoreKind) async throws {
+        let rig = try await rigWithAPushLeft(kind)
         // By a relay that was taken for dead, wrote this all the same, and died before it moved its beat again.
         try rig.execute("UPDATE outbox SET holder = x'00000000000000000000000000000001' WHERE kind = 'push'")
         rig.time.advance(by: .seconds(2))
@@ -29,14 +35,7 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func whatALivingRelayHoldsIsLeftToIt(kind: StoreKind) async throws {
-        let rig = try await RelayRig(kind)
-        let shop = try await rig.website("shop")
-        let (user, _, _) = try await rig.enrolled("ada", at: shop)
-        rig.pushes.answer(.retryAfter(.seconds(1), reason: "busy"))
-        _ = try await rig.on { relay in
-            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
-        }
-        await rig.settled()
+        let rig = try await rigWithAPushLeft(kind)
         let other = "x'00000000000000000000000000000001'"
         try rig.execute("INSERT INTO relay (id, beat, started_at) VALUES (\(other), 0, '2027-01-01 00:00:00.000')")
         try rig.execute("UPDATE outbox SET holder = \(other) WHERE kind = 'push'")

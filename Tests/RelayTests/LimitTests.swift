@@ -112,11 +112,7 @@ import World
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop", policies: ["login-limit": "1"])
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
-        let operation = rig.relay.operations.new()
-        let ask: @Sendable (Relay) async throws -> Asked = { relay in
-            try await relay.login(
-                LoginRequest(subject: .token(user)), by: shop, as: relay.operations.again(operation.id))
-        }
+        let ask = rig.oneLogin(of: user, by: shop)
         let first = try await rig.on(ask)
         await rig.settled()
         rig.time.advance(by: .seconds(2))

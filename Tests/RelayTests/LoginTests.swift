@@ -187,11 +187,7 @@ import World
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
-        let operation = rig.relay.operations.new()
-        let ask: @Sendable (Relay) async throws -> Asked = { relay in
-            try await relay.login(
-                LoginRequest(subject: .token(user)), by: shop, as: relay.operations.again(operation.id))
-        }
+        let ask = rig.oneLogin(of: user, by: shop)
         let first = try await rig.on(ask)
         await rig.settled()
         rig.time.advance(by: .seconds(1))
@@ -210,11 +206,7 @@ import World
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
-        let operation = rig.relay.operations.new()
-        let ask: @Sendable (Relay) async throws -> Asked = { relay in
-            try await relay.login(
-                LoginRequest(subject: .token(user)), by: shop, as: relay.operations.again(operation.id))
-        }
+        let ask = rig.oneLogin(of: user, by: shop)
         let asked = try await withThrowingTaskGroup(of: Asked.self) { group in
             for _ in 0..<8 { group.addTask { try await rig.on(ask) } }
             return try await group.reduce(into: []) { $0.append($1) }

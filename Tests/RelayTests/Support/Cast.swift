@@ -125,6 +125,15 @@ extension RelayRig {
         return (phone, try await on { relay in try await relay.device(bound.device, key: key) })
     }
 
+    /// A login that is the same operation however often it is asked for.
+    func oneLogin(of user: UserToken, by website: Website) -> @Sendable (Relay) async throws -> Asked {
+        let operation = relay.operations.new()
+        return { relay in
+            try await relay.login(
+                LoginRequest(subject: .token(user)), by: website, as: relay.operations.again(operation.id))
+        }
+    }
+
     /// One more relay over the same store: another node, or this one after a restart.
     func another() throws -> Relay {
         try Self.relay(
