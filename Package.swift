@@ -112,7 +112,8 @@ let package = Package(
         module(
             "TestSupport",
             [
-                "API", "Bytes", "CLinux", "Crypto", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2",
+                "API", "Bytes", "CLinux", "Crypto", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs", "HTTP",
+                "HTTP2",
                 "JSON", "Log", "Metrics", "Relay", "Storage", "TLS", "World",
             ], path: "Tests/TestSupport"),
         tests(
