@@ -21,9 +21,11 @@ public final class LoopGroup: Sendable {
         return LoopGroup(loops: loops, threads: threads)
     }
 
-    /// Not from one of its own loops: it waits for them.
+    /// Waits for all of them, but for the loop that it is called on: that one ends when its turn is over.
     public func stopAndJoin() {
         for loop in loops { loop.stop() }
-        for thread in threads { thread.join() }
+        for (loop, thread) in zip(loops, threads) {
+            if loop.isCurrent { thread.detach() } else { thread.join() }
+        }
     }
 }

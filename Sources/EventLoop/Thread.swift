@@ -18,11 +18,7 @@ struct SystemThread: @unchecked Sendable {
         self.handle = handle
     }
 
-    /// The thread itself cannot wait for its end, and lets itself go.
-    func join() {
-        if pthread_join(handle, nil) == EDEADLK { detach() }
-    }
-
+    func join() { pthread_join(handle, nil) }
     func detach() { pthread_detach(handle) }
 }
 
