@@ -25,7 +25,7 @@ final class DPoP: Sendable {
     }
 
     /// A proof for one request, which no other can use, and the nonce in it.
-    func proof(_ method: String, _ path: String) throws(CryptoFailure) -> (text: String, nonce: String?) {
+    private func proof(_ method: String, _ path: String) throws(CryptoFailure) -> (text: String, nonce: String?) {
         let nonce = nonce.withLock { $0 }
         let text = try Self.proof(
             method, origin + path, nonce: nonce, id: Base64URL.encode(randomness.bytes(16)), at: time.now(), key: key)
@@ -44,9 +44,29 @@ final class DPoP: Sendable {
             header: ["typ": "dpop+jwt", "jwk": .object(key.publicKey.jwk)], payload: JSONWriter.write(claims), key: key)
     }
 
+    /// Sends the call with a proof, and again, once, with a nonce that it should have had.
+    func send(_ call: RelayLine.Call, over line: RelayLine) async throws(CallFailure) -> RelayAnswer {
+        var hasTriedAgain = false
+        while true {
+            var proved = call
+            let used: String?
+            do {
+                let proof = try proof(call.method, call.path)
+                proved.fields.append(.init(Self.field, proof.text))
+                used = proof.nonce
+            } catch {
+                throw .unable(error.description)
+            }
+            let answer = try await line.send(proved)
+            // The first proof has no nonce yet, or one that is too old by now.
+            guard takes(answer, to: used), !hasTriedAgain else { return answer }
+            hasTriedAgain = true
+        }
+    }
+
     /// Keeps the nonce of an answer. True if the request is worth sending again: it was refused, and there is a nonce now
     /// that it did not have.
-    func takes(_ answer: RelayAnswer, to used: String?) -> Bool {
+    private func takes(_ answer: RelayAnswer, to used: String?) -> Bool {
         guard let fresh = answer.fields[Self.nonceField], !fresh.isEmpty else { return false }
         nonce.withLock { $0 = fresh }
         return answer.status == 401 && fresh != used

@@ -1,4 +1,6 @@
+import Crypto
 import EventLoop
+import HTTP
 import JSON
 import TLS
 import World
@@ -21,9 +23,11 @@ public final class Enroller: Sendable {
     public let enrolment: Enrolment
     private let line: RelayLine
     private let body: JSONObject
+    private let dpop: DPoP
 
     public init(
-        _ enrolment: Enrolment, loop: EventLoop, witness: RelayLine.Witness? = nil
+        _ enrolment: Enrolment, loop: EventLoop, randomness: any Randomness = SystemRandomness(),
+        witness: RelayLine.Witness? = nil
     ) throws(CallFailure) {
         guard case .asked(let code, let websiteKey) = enrolment.state else {
             throw .unable("the phone is bound already")
@@ -47,6 +51,7 @@ public final class Enroller: Sendable {
         body.set("platform", .string(enrolment.platform.rawValue))
         body.set("environment", .string(enrolment.environment.rawValue))
         self.body = body
+        dpop = DPoP(key: enrolment.key, origin: enrolment.relay.text, time: loop.time, randomness: randomness)
     }
 
     /// On the loop: one attempt.
@@ -56,13 +61,28 @@ public final class Enroller: Sendable {
         case "verified":
             let device = try answer.id("device")
             let certificate = try answer.certificate(for: enrolment.key)
-            var bound = enrolment
-            bound.state = .bound(device: device, certificate: certificate)
-            return .verified(bound, revocationCode: try answer.id("revocation_code"))
+            return .verified(
+                bound(as: device, certificate), revocationCode: try answer.id("revocation_code"))
         case "wait":
             return .wait(device: try answer.id("device"), number: try answer.number())
         case let word: throw answer.odd("with login \"\(word)\"")
         }
+    }
+
+    /// On the loop: what became of a key whose attempt is refused. The relay may have bound it before, with an answer that
+    /// nobody saw; it says so to whoever has the key, but not the revocation code.
+    ///
+    /// - Returns: nil if the key is no active phone's: nothing is lost with it.
+    public func boundUnheard() async throws(CallFailure) -> Enrolment? {
+        let answer = try await dpop.send(.init("/device", body: ["certificate": true]), over: line)
+        if answer.status == 401 { return nil }
+        return bound(as: try answer.id("device"), try answer.certificate(for: enrolment.key))
+    }
+
+    private func bound(as device: String, _ certificate: Certificate) -> Enrolment {
+        var bound = enrolment
+        bound.state = .bound(device: device, certificate: certificate)
+        return bound
     }
 
     public func close() { line.close() }

@@ -159,22 +159,7 @@ public final class Responder: Sendable {
     @discardableResult
     private func send(_ call: RelayLine.Call) async throws(CallFailure) -> RelayAnswer {
         guard let dpop else { return try await line.send(call) }
-        var hasTriedAgain = false
-        while true {
-            var proved = call
-            let used: String?
-            do {
-                let proof = try dpop.proof(call.method, call.path)
-                proved.fields.append(.init(DPoP.field, proof.text))
-                used = proof.nonce
-            } catch {
-                throw .unable(error.description)
-            }
-            let answer = try await line.send(proved)
-            // The first proof has no nonce yet, or one that is too old by now.
-            guard dpop.takes(answer, to: used), !hasTriedAgain else { return answer }
-            hasTriedAgain = true
-        }
+        return try await dpop.send(call, over: line)
     }
 }
 

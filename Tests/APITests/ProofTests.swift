@@ -65,6 +65,30 @@ struct ProofTests {
         #expect(told["proof"] == "certificate" && told["login"]?.string == String(path.dropFirst()))
     }
 
+    /// Whoever never saw the answer of `/verify` is a stranger to it in the end, and without a certificate.
+    @Test func aPhoneThatWasBoundUnheardLearnsIt() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        let (token, code) = try await shop.register("bob")
+        let phone = try TestPhone(pushToken: "push")
+        let lost = try await shop.verify(phone, token: token, code: code)
+        #expect(lost.status == 200, "\(lost.text)")
+        rig.relay.time.advance(by: .seconds(600))
+        #expect(try await shop.verify(phone, token: token, code: code).status == 401)
+        let found = await rig.present(
+            try rig.proof(phone, path: "/device"), path: "/device", body: ["certificate": true])
+        #expect(found.status == 200, "\(found.text)")
+        #expect(found["device"] != nil && found["device"] == lost["device"])
+        let certificate = try Certificate(pem: Array((found["certificate"]?.string ?? "").utf8))
+        #expect(certificate.spkiThumbprint == phone.key.publicKey.spkiThumbprint)
+        #expect(found["revocation_code"] == nil)
+        // A key that was never bound learns as much as ever.
+        let stranger = try TestPhone(pushToken: "push")
+        let refused = await rig.present(
+            try rig.proof(stranger, path: "/device"), path: "/device", body: ["certificate": true])
+        #expect(refused.status == 401 && refused.asks == "invalid_dpop_proof")
+    }
+
     @Test func whatMeansTheSameIsTaken() async throws {
         let rig = try await APIRig()
         let phone = try await rig.bound("bob", at: "shop")

@@ -101,8 +101,52 @@ import World
         #expect(owner.names.count == 1)
     }
 
+    /// More than ten minutes after it was bound, /verify says no more than to a stranger.
+    @Test func findsOutThatItWasBoundByAnAnswerThatWasLost() async throws {
+        let relay = relay
+        relay.answer(500, [:])
+        relay.answer(401, ["code": "unauthenticated", "detail": "no"])
+        relay.answer(401, ["code": "unauthenticated"], fields: [.init("dpop-nonce", "n1")])
+        relay.answer { asked in
+            let proof = try JWS.parse(asked.fields["dpop"] ?? "")
+            let key = try P256PublicKey(jwk: proof.header["jwk"] ?? .null)
+            return ["device": "d1", "certificate": try relay.certificate("d1", key)]
+        }
+        let (cut, found) = try await relay.run { _, address in
+            (try await owner.phone("enrol", uri(address)), try await owner.phone("enrol", uri(address), "--json"))
+        }
+        #expect(cut.status == 5, "\(cut.errors)")
+        try #require(found.status == 0, "\(found.errors)")
+        let told = try #require(try found.events.last)
+        #expect(told["event"] == "verified" && told["device"] == "d1" && told["revocation_code"] == .null)
+        let kept = try owner.kept()
+        #expect(kept.device == "d1" && kept.certificate != nil && kept.thumbprint == told["thumbprint"]?.string)
+
+        try #require(relay.asked.map(\.path) == ["/verify", "/verify", "/device", "/device"])
+        #expect(relay.asked[3].body == ["certificate": true] && relay.asked[3].certificate == nil)
+        let proof = try JWS.parse(relay.asked[3].fields["dpop"] ?? "")
+        #expect(try JSONReader.read(proof.payload).object?["nonce"] == "n1")
+        // The key that was sent at first.
+        #expect(try proof.header["jwk"] == JWS.parse(relay.asked[0].body["proof"]?.string ?? "").header["jwk"])
+    }
+
+    /// As long as nobody has said that the key is no phone's, it may be one.
+    @Test func keepsAKeyOfWhichItIsNotKnownWhetherItIsBound() async throws {
+        relay.answer(401, ["code": "unauthenticated", "detail": "no"])
+        relay.answer(503, ["code": "unavailable"])
+        verify()
+        let (refused, bound) = try await relay.run { _, address in
+            (try await owner.phone("enrol", uri(address)), try await owner.phone("enrol", uri(address)))
+        }
+        #expect(refused.status == 5, "\(refused.errors)")
+        #expect(bound.status == 0, "\(bound.errors)")
+        let keys = try [0, 2].map { try JWS.parse(relay.asked[$0].body["proof"]?.string ?? "").header["jwk"] }
+        #expect(keys[0] != nil && keys[0] == keys[1])
+    }
+
     @Test func keepsNothingOfACodeThatIsRefused() async throws {
         relay.answer(401, ["code": "unauthenticated", "detail": "no"])
+        relay.answer(401, ["code": "unauthenticated"])
         let refused = try await relay.run { _, address in try await owner.phone("enrol", uri(address), "--json") }
         #expect(refused.status == 1)
         #expect(refused.failure == "the relay answered 401, unauthenticated: no")

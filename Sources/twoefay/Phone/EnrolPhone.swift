@@ -43,20 +43,30 @@ extension Tool {
         }
         let path = try keyring.update(entry, bound).path
         let until = bound.certificate?.notAfter.rfc3339 ?? ""
+        let loss = code.map { code in
+            """
+            If the phone is lost, this code unbinds it, from anywhere; write it down elsewhere, it is not shown again:
+
+              twoefay phone revoke --relay \(bound.relay.text) --pin=\(Base64URL.encode(bound.pin)) -- \(code)
+            """
+        }
         return Report(
             """
             The phone is bound to \(bound.website) at \(bound.relay.text), as device \(bound.device ?? "").
             Its key is in \(path). Its certificate lasts until \(until), and is renewed in time.
-            If the phone is lost, this code unbinds it, from anywhere; write it down elsewhere, it is not shown again:
-
-              twoefay phone revoke --relay \(bound.relay.text) --pin=\(Base64URL.encode(bound.pin)) -- \(code)
+            \(loss ?? withoutCode)
             """,
             json: .object([
                 "event": "verified", "device": .string(bound.device ?? ""), "website": .string(bound.website),
                 "relay": .string(bound.relay.text), "thumbprint": .string(bound.thumbprint), "path": .string(path),
-                "expires_at": .string(until), "revocation_code": .string(code),
+                "expires_at": .string(until), "revocation_code": code.map { .string($0) } ?? .null,
             ]))
     }
+
+    private static let withoutCode = """
+        It was bound before, by an answer that was lost, and its revocation code with it. If the phone is lost, the website
+        or the operator unbinds it. Who wants a code runs 'twoefay phone unbind' and binds it anew.
+        """
 
     private static let platform = Command.Option(
         "platform", .one("WORD"), "ios, android, web or other; other if left out.")
@@ -103,9 +113,11 @@ extension Tool {
     }
 
     /// Sends the same until the relay says that the phone is bound, or that it will not be.
+    ///
+    /// - Returns: without a revocation code where it was bound before, and the answer that had one was lost.
     private static func bind(
         _ entry: Keyring.Entry, _ keyring: Keyring, within patience: Duration, on loop: EventLoop, _ telling: Telling
-    ) async throws(Failure) -> (Enrolment, revocationCode: String) {
+    ) async throws(Failure) -> (Enrolment, revocationCode: String?) {
         let limit = loop.time.instant() + patience
         do throws(CallFailure) {
             let enroller = try Enroller(entry.enrolment, loop: loop)
@@ -122,6 +134,10 @@ extension Tool {
                         tell(telling, device: device, number: number, thumbprint: entry.enrolment.thumbprint)
                     }
                 } catch {
+                    if error.isFinal {
+                        if let bound = try await enroller.boundUnheard() { return (bound, nil) }
+                        keyring.remove(entry)
+                    }
                     // A relay that had been there may be back in a moment.
                     guard told != nil, error.mayPass else { throw error }
                 }
@@ -129,7 +145,11 @@ extension Tool {
                 await loop.sleep(for: pause)
             }
         } catch {
-            throw refused(error, entry, keyring)
+            throw Failure(
+                error,
+                unauthenticated:
+                    "The code may be used up, older than ten minutes, or refused; ask the website for a new activation."
+            )
         }
         throw Failure(
             .failed, "nobody has approved the phone in time",
@@ -150,15 +170,12 @@ extension Tool {
 
     /// Between two looks whether somebody has approved.
     private static let pause: Duration = .seconds(2)
+}
 
-    private static func refused(_ failure: CallFailure, _ entry: Keyring.Entry, _ keyring: Keyring) -> Failure {
-        // A relay that was not reached, or gave no answer, may yet bind this key: it is kept for the next run.
-        if case .refused(let refusal) = failure, (400..<500).contains(refusal.status), refusal.status != 429 {
-            keyring.remove(entry)
-        }
-        return Failure(
-            failure,
-            unauthenticated:
-                "The code may be used up, older than ten minutes, or refused; ask the website for a new activation.")
+extension CallFailure {
+    /// A relay that was not reached, or gave no answer, may yet bind the key: it is kept for the next run.
+    fileprivate var isFinal: Bool {
+        guard case .refused(let refusal) = self else { return false }
+        return (400..<500).contains(refusal.status) && refusal.status != 429
     }
 }
