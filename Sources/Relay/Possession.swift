@@ -33,24 +33,30 @@ public struct Nonces: Sendable {
     static let tolerance: Int64 = 5
 
     private let key: Secret
-    /// None that may be from before this relay was started is taken here: whoever ran before has forgotten which proofs
-    /// it had taken.
+    /// Before this, none is taken that others handed out: whoever ran here before may have taken proofs with it, and has
+    /// forgotten which.
     private let first: Int64
+    /// In all that this relay hands out since it was started: nobody has forgotten anything about these.
+    private let mark: [UInt8]
 
-    public init(masterKey: Secret, since start: Timestamp) {
+    public init(masterKey: Secret, since start: Timestamp, randomness: any Randomness) {
         key = Secret(HMAC.sha256(key: masterKey, Array("twoefay proofs".utf8)))
         first = start.seconds + Self.tolerance + 1
+        mark = randomness.bytes(Self.markBytes)
     }
 
-    public func current(at now: Timestamp) -> String { nonce(of: max(now.seconds, first)) }
+    public func current(at now: Timestamp) -> String { nonce(of: now.seconds, mark) }
 
     /// The step of a nonce that is still good; nil for every other text.
     public func step(of nonce: String, at now: Timestamp) -> Step? {
-        guard let bytes = Base64URL.decode(nonce), bytes.count == Self.macBytes + 8 else { return nil }
-        let second = Int64(bitPattern: bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
-        guard second >= first, second > now.seconds - Self.life,
-            second <= max(now.seconds + Self.tolerance, first),
-            Secret.matches(Array(self.nonce(of: second).utf8), Array(nonce.utf8))
+        guard let bytes = Base64URL.decode(nonce), bytes.count == Self.macBytes + 8 + Self.markBytes else {
+            return nil
+        }
+        let second = Int64(bitPattern: bytes.dropFirst(Self.macBytes).prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
+        let mark = Array(bytes.suffix(Self.markBytes))
+        guard second >= first || mark == self.mark, second > now.seconds - Self.life,
+            second <= now.seconds + Self.tolerance,
+            Secret.matches(Array(self.nonce(of: second, mark).utf8), Array(nonce.utf8))
         else { return nil }
         return second / Self.stepSeconds
     }
@@ -59,9 +65,10 @@ public struct Nonces: Sendable {
     static func oldest(at now: Timestamp) -> Step { (now.seconds - life) / stepSeconds }
 
     private static let macBytes = 16
+    private static let markBytes = 8
 
-    private func nonce(of second: Int64) -> String {
-        let bytes = (0..<8).map { UInt8(truncatingIfNeeded: second >> (56 - $0 * 8)) }
+    private func nonce(of second: Int64, _ mark: [UInt8]) -> String {
+        let bytes = (0..<8).map { UInt8(truncatingIfNeeded: second >> (56 - $0 * 8)) } + mark
         return Base64URL.encode(HMAC.sha256(key: key, bytes).prefix(Self.macBytes) + bytes)
     }
 }

@@ -74,7 +74,7 @@ public final class Relay: Sendable {
         self.metrics = metrics
         self.placeOf = placeOf
         self.spawn = spawn
-        nonces = Nonces(masterKey: masterKey, since: time.now())
+        nonces = Nonces(masterKey: masterKey, since: time.now(), randomness: randomness)
         operations = Operations(masterKey: masterKey, randomness: randomness)
         id = operations.draw()
     }

@@ -99,7 +99,9 @@ struct WrongProofTests {
         claim("nonce", .string(String(repeating: "A", count: 22)), needsNonce),
         Wrong(what: "a nonce of a quarter of an hour ago", error: needsNonce) { rig, phone in
             let now = rig.relay.time.now()
-            let neighbour = Nonces(masterKey: Secret(Array(repeating: 7, count: 32)), since: now - .seconds(1000))
+            let neighbour = Nonces(
+                masterKey: Secret(Array(repeating: 7, count: 32)), since: now - .seconds(1000),
+                randomness: SystemRandomness())
             let old = neighbour.current(at: now - .seconds(900))
             return try rig.proof(phone) { $0["nonce"] = .string(old) }
         },
@@ -109,7 +111,8 @@ struct WrongProofTests {
         },
         Wrong(what: "a nonce of another installation", error: needsNonce) { rig, phone in
             let other = Nonces(
-                masterKey: Secret(Array(repeating: 8, count: 32)), since: rig.relay.time.now())
+                masterKey: Secret(Array(repeating: 8, count: 32)), since: rig.relay.time.now(),
+                randomness: SystemRandomness())
             return try rig.proof(phone) { $0["nonce"] = .string(other.current(at: rig.relay.time.now())) }
         },
         // The whole
