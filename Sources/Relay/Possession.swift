@@ -77,24 +77,40 @@ public struct Nonces: Sendable {
 /// each has its share of the memory.
 final class Proofs: Sendable {
     enum Verdict: Equatable {
-        case new, used, tooMany
+        /// Forgotten: whether it was used is not known.
+        case new, used, forgotten, tooMany
     }
 
     /// Of one phone in one step.
     static let share = 4096
 
-    private let taken = Mutex<[Nonces.Step: [DeviceID: Set<Identifier<Possession>>]]>([:])
+    private struct Memory {
+        var taken: [Nonces.Step: [DeviceID: Set<Identifier<Possession>>]] = [:]
+        /// The steps of which nothing is known any more, a few bytes each: a clock that is set back makes their nonces
+        /// good again.
+        var forgotten: Set<Nonces.Step> = []
+
+        mutating func forget(before oldest: Nonces.Step) {
+            let dead = taken.keys.filter { $0 < oldest }
+            guard !dead.isEmpty else { return }
+            forgotten.formUnion(dead)
+            for step in dead { taken[step] = nil }
+        }
+    }
+
+    private let memory = Mutex(Memory())
 
     func take(_ proof: Possession, of device: DeviceID, at now: Timestamp) -> Verdict {
         guard let id = Identifier<Possession>(SHA256.hash(Array(proof.id.utf8)).prefix(16)) else { return .used }
-        return taken.withLock { taken in
+        return memory.withLock { memory in
             let oldest = Nonces.oldest(at: now)
-            if taken.keys.contains(where: { $0 < oldest }) { taken = taken.filter { $0.key >= oldest } }
+            memory.forget(before: oldest)
             // Its nonce died while the phone was looked up.
             guard proof.step >= oldest else { return .used }
-            guard !taken.values.contains(where: { $0[device]?.contains(id) == true }) else { return .used }
-            guard taken[proof.step]?[device]?.count ?? 0 < Self.share else { return .tooMany }
-            taken[proof.step, default: [:]][device, default: []].insert(id)
+            guard !memory.forgotten.contains(proof.step) else { return .forgotten }
+            guard !memory.taken.values.contains(where: { $0[device]?.contains(id) == true }) else { return .used }
+            guard memory.taken[proof.step]?[device]?.count ?? 0 < Self.share else { return .tooMany }
+            memory.taken[proof.step, default: [:]][device, default: []].insert(id)
             return .new
         }
     }
@@ -107,11 +123,17 @@ extension Relay {
             try await store.device(key: proof.key)
         }
         guard let row, row.state == .active else { throw .unauthenticated }
-        switch proofs.take(proof, of: row.id, at: time.now()) {
+        let now = time.now()
+        switch proofs.take(proof, of: row.id, at: now) {
         case .new: return PhoneCredential(row, key: proof.key, isCertified: false)
         case .used:
             log.notice("proof.refused", [.device: row.id.text, .reason: "used before"])
             throw .unauthenticated
+        case .forgotten:
+            // The phone is what it was: it waits for the nonces of the next step.
+            log.warning("proof.refused", [.device: row.id.text, .reason: "the clock was set back"])
+            let rest = (proof.step + 1) * Nonces.stepSeconds - now.seconds
+            throw .limited(retryAfter: .seconds(max(1, rest)))
         case .tooMany:
             log.notice("proof.refused", [.device: row.id.text, .reason: "too many"])
             throw .limited(retryAfter: .seconds(Nonces.stepSeconds))

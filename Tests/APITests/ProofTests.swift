@@ -171,6 +171,29 @@ struct ProofTests {
         }
     }
 
+    /// Nor does a clock that was wrong for a while.
+    @Test func aClockThatWasAheadForgetsNoProof() async throws {
+        let rig = try await APIRig()
+        let phone = try await rig.bound("bob", at: "shop")
+        rig.relay.time.advance(by: .seconds(60))
+        let used = try rig.proof(phone)
+        #expect(await rig.present(used).status == 200)
+        rig.relay.time.advance(by: .seconds(3600))
+        for _ in 0..<2 {
+            #expect(await rig.present(try rig.proof(phone)).status == 200)
+            rig.relay.time.advance(by: .seconds(600))
+        }
+        rig.relay.time.advance(by: .seconds(-4800))
+        let again = await rig.present(used)
+        #expect(again.status == 429, "\(again.text)")
+        // Nobody waits until the clock has come so far again.
+        let rest = try #require(Int64(again.fields["retry-after"] ?? ""))
+        #expect(rest <= 150)
+        rig.relay.time.advance(by: .seconds(rest))
+        #expect(await rig.present(try rig.proof(phone)).status == 200)
+        #expect(await rig.present(used).status == 429)
+    }
+
     /// One phone cannot fill the memory of the relay, nor take another one's share.
     @Test func proofsAreRationed() async throws {
         let rig = try await APIRig()
