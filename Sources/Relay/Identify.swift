@@ -86,13 +86,15 @@ extension Relay {
         }
     }
 
-    /// The phone of that id, if it is active and the key behind the connection is its own.
-    public func device(_ id: DeviceID, key: [UInt8]) async throws(Refusal) -> PhoneCredential {
+    /// The phone of that id, if it is active and the key is its own: that behind the connection, or the one that it proved.
+    public func device(
+        _ id: DeviceID, key: [UInt8], isCertified: Bool
+    ) async throws(Refusal) -> PhoneCredential {
         let row = try await ask("identify") { () async throws(StoreFailure) in
             try await store.device(id, key: key)
         }
         guard let row, row.state == .active else { throw .unauthenticated }
-        return PhoneCredential(row, key: key)
+        return PhoneCredential(row, key: key, isCertified: isCertified)
     }
 }
 
@@ -112,7 +114,7 @@ public struct PhoneCredential: Sendable, Equatable {
 
     public init(
         id: DeviceID, user: UserID, key: [UInt8], publicKey: [UInt8], website: WebsiteRow, failures: Int,
-        failedAt: Timestamp?, isCertified: Bool = true
+        failedAt: Timestamp?, isCertified: Bool
     ) {
         self.isCertified = isCertified
         self.id = id
@@ -126,7 +128,7 @@ public struct PhoneCredential: Sendable, Equatable {
 }
 
 extension PhoneCredential {
-    init(_ row: DeviceRow, key: [UInt8], isCertified: Bool = true) {
+    init(_ row: DeviceRow, key: [UInt8], isCertified: Bool) {
         self.init(
             id: row.id, user: row.user, key: key, publicKey: row.publicKey, website: row.website,
             failures: row.failures, failedAt: row.failedAt, isCertified: isCertified)

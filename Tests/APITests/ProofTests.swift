@@ -296,4 +296,27 @@ struct ProofTests {
         #expect(await shop.send("DELETE", "/user/bob").status == 204)
         #expect(await rig.present(try rig.proof(phone)).status == 401)
     }
+
+    /// And a proof does not become a certificate by being looked up again.
+    @Test func whoHoldsStaysProvedAsBefore() async throws {
+        let rig = try await APIRig()
+        let website = try await rig.relay.website("shop")
+        let bound = try await rig.relay.enrolled("bob", at: website)
+        let certified = Site(rig: rig, certificate: bound.phone.certificate(device: bound.credential.id))
+        let route = try #require(API.table.routes.first { $0.path.text == "/pending" })
+        for (request, isCertified) in [
+            (certified.request("POST", "/pending"), true),
+            (rig.stranger.request("POST", "/pending", fields: [("dpop", try rig.proof(bound.phone))]), false),
+        ] {
+            let claim = Claim(request, for: route, in: rig.api)
+            let callers = try await rig.relay.on { [api = rig.api] _ in
+                let first = try await api.caller(claim, for: route.forms[0])
+                return [first, try await api.caller(first.claim(after: claim), for: route.forms[0])]
+            }
+            for caller in callers {
+                guard case .phone(let phone) = caller else { throw RigFailure("no phone") }
+                #expect(phone.id == bound.credential.id && phone.isCertified == isCertified)
+            }
+        }
+    }
 }

@@ -16,7 +16,7 @@ import World
         let answer = PhoneAnswer(approves: true, signed: signed)
         let relay = relay ?? cast.rig.relay
         let result = try await cast.rig.on { _ in
-            let known = try await relay.device(phone.credential.id, key: phone.credential.key)
+            let known = try await relay.device(phone.credential.id, key: phone.credential.key, isCertified: true)
             return try await relay.answer(asked.challenge, answer, by: known)
         }
         #expect(result == .failure)

@@ -179,7 +179,7 @@ import World
         let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
         #expect(told.result == .wait)
         await #expect(throws: Refusal.unauthenticated) {
-            try await rig.on { relay in try await relay.device(phone.id, key: phone.key) }
+            try await rig.on { relay in try await relay.device(phone.id, key: phone.key, isCertified: true) }
         }
     }
 

@@ -124,7 +124,9 @@ public final class RelayRig: Sendable {
         let binding = try await bind(phone, user: token, code: activation.code, website: website.name)
         guard case .bound(let bound) = binding else { throw RigFailure("the first phone has to wait") }
         let key = phone.key.publicKey.spkiThumbprint
-        return (token, phone, try await on { relay in try await relay.device(bound.device, key: key) })
+        return (
+            token, phone, try await on { relay in try await relay.device(bound.device, key: key, isCertified: true) }
+        )
     }
 
     public func bind(
@@ -179,7 +181,7 @@ extension RelayRig {
         _ answer: PhoneAnswer, _ challenge: ChallengeID, by bound: BoundPhone
     ) async throws -> ChallengeLife.Result {
         try await on { relay in
-            let phone = try await relay.device(bound.credential.id, key: bound.credential.key)
+            let phone = try await relay.device(bound.credential.id, key: bound.credential.key, isCertified: true)
             return try await relay.answer(challenge, answer, by: phone)
         }
     }

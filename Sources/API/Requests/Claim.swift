@@ -7,7 +7,8 @@ import World
 enum Claim: Sendable, Equatable {
     case nobody
     case website(name: String, key: [UInt8])
-    case phone(DeviceID, key: [UInt8])
+    /// By its certificate, or by what it has proved before.
+    case phone(DeviceID, key: [UInt8], isCertified: Bool)
     /// Without a certificate: whoever holds this key.
     case key(Possession)
     case unproved(DPoP.Fault)
@@ -42,7 +43,7 @@ enum Claim: Sendable, Equatable {
             self = .website(name: name, key: certificate.keyThumbprint)
         case .phones:
             guard let name = Self.name(in: uri, after: "twoefay:device:"), let id = DeviceID(name) else { return }
-            self = .phone(id, key: certificate.keyThumbprint)
+            self = .phone(id, key: certificate.keyThumbprint, isCertified: true)
         }
     }
 
@@ -61,7 +62,8 @@ enum Caller: Sendable {
 
     /// What is looked up again before a held request is answered: a proof has done its service once.
     func claim(after claim: Claim) -> Claim {
-        if case .phone(let phone) = self { .phone(phone.id, key: phone.key) } else { claim }
+        guard case .phone(let phone) = self else { return claim }
+        return .phone(phone.id, key: phone.key, isCertified: phone.isCertified)
     }
 }
 
@@ -70,7 +72,8 @@ extension API {
         switch (form.action, claim) {
         case (.anyone, _): return .anyone
         case (.website, .website(let name, let key)): return .website(try await relay.website(named: name, key: key))
-        case (.phone, .phone(let id, let key)): return .phone(try await relay.device(id, key: key))
+        case (.phone, .phone(let id, let key, let isCertified)):
+            return .phone(try await relay.device(id, key: key, isCertified: isCertified))
         case (.phone, .key(let proof)): return .phone(try await relay.device(provedBy: proof))
         default: throw .unauthenticated
         }

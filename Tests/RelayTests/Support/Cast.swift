@@ -122,7 +122,7 @@ extension RelayRig {
         let binding = try await bind(phone, user: user, code: code, website: website.name)
         guard case .bound(let bound) = binding else { throw RigFailure("a further phone has to wait") }
         let key = phone.key.publicKey.spkiThumbprint
-        return (phone, try await on { relay in try await relay.device(bound.device, key: key) })
+        return (phone, try await on { relay in try await relay.device(bound.device, key: key, isCertified: true) })
     }
 
     /// A login that is the same operation however often it is asked for.

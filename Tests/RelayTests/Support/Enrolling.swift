@@ -83,7 +83,7 @@ struct Person: Sendable {
 
     func credential(_ phone: TestPhone, _ device: DeviceID) async throws -> PhoneCredential {
         let key = phone.key.publicKey.spkiThumbprint
-        return try await rig.on { relay in try await relay.device(device, key: key) }
+        return try await rig.on { relay in try await relay.device(device, key: key, isCertified: true) }
     }
 
     func devices() async throws -> [DeviceView] {

@@ -110,7 +110,7 @@ enum Sample {
         let phone = PhoneCredential(
             id: id(number), user: id(number), key: key(number), publicKey: [],
             website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"), failures: 0,
-            failedAt: nil)
+            failedAt: nil, isCertified: true)
         let life = ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later)
         return try await store.close(
             Closing(challenge: id(number), life: life, device: phone, event: "challenge.answered", at: now),
@@ -171,7 +171,7 @@ enum Sample {
         let credential = PhoneCredential(
             id: id(15), user: id(15), key: key(15), publicKey: [],
             website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"), failures: 0,
-            failedAt: nil)
+            failedAt: nil, isCertified: true)
         for device in [credential, nil] {
             let closing = Closing(
                 challenge: id(device == nil ? 16 : 15), life: end, device: device, event: "challenge.answered", at: now)
@@ -226,7 +226,7 @@ enum Sample {
             let phone = PhoneCredential(
                 id: id(number), user: id(number), key: key(number), publicKey: [],
                 website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"),
-                failures: life.decision == .approve ? 1 : 0, failedAt: now)
+                failures: life.decision == .approve ? 1 : 0, failedAt: now, isCertified: true)
             let closing = Closing(
                 challenge: id(number), life: life, proof: .signed, device: phone, receipt: "receipt",
                 uv: UserVerification.none,
@@ -237,7 +237,7 @@ enum Sample {
         let reporter = PhoneCredential(
             id: id(34), user: id(34), key: key(34), publicKey: [],
             website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"), failures: 0,
-            failedAt: nil)
+            failedAt: nil, isCertified: true)
         _ = try await store.freeze(LateFraud(challenge: id(34), phone: reporter, at: now), as: operation())
         _ = try await store.challenge(of: id(34), meantBy: id(34), at: now)
         _ = try await store.standing(of: id(30))
