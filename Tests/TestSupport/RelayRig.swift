@@ -237,11 +237,21 @@ public final class Pushes: PushSender {
         var answers: [PushOutcome] = []
         var waiting: [CheckedContinuation<Push, Never>] = []
         var taken = 0
+        var isServed: @Sendable (Platform, String) -> Bool = { _, _ in true }
     }
 
     private let state = Mutex(State())
 
     public init() {}
+
+    /// Phones of other platforms, or with other push tokens, are not this service's.
+    public func serveOnly(_ isServed: @escaping @Sendable (_ platform: Platform, _ pushToken: String) -> Bool) {
+        state.withLock { $0.isServed = isServed }
+    }
+
+    public func serves(_ platform: Platform, pushToken: String) -> Bool {
+        state.withLock { $0.isServed }(platform, pushToken)
+    }
 
     /// The answers to come, in order; `.accepted` behind them.
     public func answer(_ outcomes: PushOutcome...) { state.withLock { $0.answers += outcomes } }

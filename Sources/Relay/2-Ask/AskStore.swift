@@ -67,12 +67,17 @@ public struct Askable: Sendable, Equatable {
         /// Empty where the phone asks by itself, and where the push service knows it no more.
         public let pushToken: String
         public let environment: PushEnvironment
+        /// Without one, it is its website's and cannot ask by itself.
+        public let hasKey: Bool
 
-        public init(id: DeviceID, platform: Platform, pushToken: String, environment: PushEnvironment) {
+        public init(
+            id: DeviceID, platform: Platform, pushToken: String, environment: PushEnvironment, hasKey: Bool
+        ) {
             self.id = id
             self.platform = platform
             self.pushToken = pushToken
             self.environment = environment
+            self.hasKey = hasKey
         }
     }
 

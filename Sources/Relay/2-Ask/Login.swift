@@ -142,7 +142,9 @@ extension Relay {
             device: request.device?.text, createdAt: now, expiresAt: expiresAt)
         let id: ChallengeID = operation.identifier("challenge")
         // The others can still ask for what waits for them.
-        let pushable = subject.phones.filter { push?.reaches($0) == true }
+        let pushable = subject.phones.filter {
+            push?.reaches($0.platform, pushToken: $0.pushToken, hasKey: $0.hasKey) == true
+        }
         let reachable = !subject.phones.isEmpty || policy.answers == .website
         var life = ChallengeLife(expiresAt: expiresAt)
         if !reachable, let over = try? life.after(.giveUp(.undeliverable), at: now) { life = over }

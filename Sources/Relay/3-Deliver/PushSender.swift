@@ -59,7 +59,8 @@ extension PushSender {
     /// All of them, where a service says nothing else.
     public func serves(_ platform: Platform, pushToken: String) -> Bool { true }
 
-    func reaches(_ phone: Askable.Phone) -> Bool {
-        !phone.pushToken.isEmpty && serves(phone.platform, pushToken: phone.pushToken)
+    /// A phone without a key cannot ask by itself: there a token that cannot be right is a mistake to be told about.
+    func reaches(_ platform: Platform, pushToken: String, hasKey: Bool) -> Bool {
+        !pushToken.isEmpty && (!hasKey || serves(platform, pushToken: pushToken))
     }
 }

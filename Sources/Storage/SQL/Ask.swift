@@ -24,7 +24,7 @@ extension Store: AskStore {
                     phones.append(
                         Askable.Phone(
                             id: try row.id(0), platform: try row.word(3), pushToken: try row.text(1),
-                            environment: try row.word(2)))
+                            environment: try row.word(2), hasKey: try row.bool(4)))
                 }
                 return Askable(
                     user: try user.id(0), username: try user.text(1), phones: phones,
@@ -103,7 +103,8 @@ private let userByToken = Statement(userColumns + "u.token = ?")
 private let userByName = Statement(userColumns + "u.username = ?")
 
 private let phoneColumns = """
-    SELECT d.id, d.push_token, d.environment, d.platform FROM device d JOIN user u ON u.id = d.user_id
+    SELECT d.id, d.push_token, d.environment, d.platform, d.public_key IS NOT NULL
+    FROM device d JOIN user u ON u.id = d.user_id
     WHERE d.state = 'active' AND u.website_id = ? AND
     """
 private let phonesByToken = Statement(phoneColumns + " u.token = ? ORDER BY d.created_at, d.id")
