@@ -47,6 +47,21 @@ struct SelfAskingTests {
         #expect(await shop.send("GET", "/user/bob")["factors"] == [["kind": "push", "state": "active"]])
     }
 
+    /// Its push token is of no use here: what the website is told of the user is what a login would say.
+    @Test func aPhoneOfAnotherPushServiceAsksByItself() async throws {
+        let rig = try await APIRig()
+        rig.relay.pushes.serveOnly { _, token in token == "abcd" }
+        let shop = try await rig.site("shop", ["answers": "certificate", "further-factors": "website"])
+        let (token, code) = try await shop.register("bob")
+        _ = try await shop.verify(try TestPhone(pushToken: "APA91"), token: token, code: code)
+        #expect(await shop.send("GET", "/user/bob")["factors"] == [["kind": "pull", "state": "active"]])
+        #expect(await shop.send("POST", "/login", ["username": "bob"])["factor"] == "pull")
+        let next = try #require(await shop.send("POST", "/user/bob/activation")["code"]?.string)
+        _ = try await shop.verify(try TestPhone(pushToken: "abcd"), token: token, code: next)
+        #expect(await shop.send("GET", "/user/bob")["factors"] == [["kind": "push", "state": "active"]])
+        #expect(await shop.send("POST", "/login", ["username": "bob"])["factor"] == "push")
+    }
+
     /// As when the person takes the permission to send pushes back.
     @Test func aPhoneCanGiveItsPushTokenUp() async throws {
         let rig = try await APIRig()

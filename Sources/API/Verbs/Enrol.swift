@@ -80,7 +80,7 @@ enum Enrol {
                 200,
                 [
                     "token": .string(user.token.text), "email": .text(user.email), "phone": .text(user.phone),
-                    "factors": .array(factors(devices, of: user)), "devices": .array(views),
+                    "factors": .array(factors(devices, of: user, by: call.relay)), "devices": .array(views),
                 ]))
     }
 
@@ -116,12 +116,12 @@ enum Enrol {
     }
 
     /// What the user can be asked by, or could if it were not waiting, suspended, locked or frozen: as yet, phones.
-    private static func factors(_ devices: [DeviceView], of user: UserRow) -> [JSONValue] {
+    private static func factors(_ devices: [DeviceView], of user: UserRow, by relay: Relay) -> [JSONValue] {
         let states = devices.map(\.state)
         guard let best = [DeviceState.active, .suspended, .waiting].first(where: states.contains) else { return [] }
         let state: JSONValue = user.state == .active ? .word(best) : .word(user.state)
         // Phones that ask by themselves are no others for their user, but nothing rings there.
-        let isPushed = devices.contains { $0.state == best && $0.isPushed }
+        let isPushed = devices.contains { $0.state == best && relay.isPushed($0) }
         return [.object(["kind": .word(isPushed ? Factor.push : .pull), "state": state])]
     }
 }

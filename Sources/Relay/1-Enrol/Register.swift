@@ -86,22 +86,22 @@ public struct DeviceView: Sendable, Equatable {
     public let name: String?
     public let platform: Platform
     public let state: DeviceState
-    /// It has a push token; otherwise it asks by itself.
-    public let isPushed: Bool
+    /// Empty where the phone asks by itself, and where the push service knows it no more.
+    public let pushToken: String
     public let publicKey: [UInt8]?
     public let binding: String?
     public let createdAt: Timestamp
     public let lastSeenAt: Timestamp?
 
     public init(
-        id: DeviceID, name: String?, platform: Platform, state: DeviceState, isPushed: Bool, publicKey: [UInt8]?,
+        id: DeviceID, name: String?, platform: Platform, state: DeviceState, pushToken: String, publicKey: [UInt8]?,
         binding: String?, createdAt: Timestamp, lastSeenAt: Timestamp?
     ) {
         self.id = id
         self.name = name
         self.platform = platform
         self.state = state
-        self.isPushed = isPushed
+        self.pushToken = pushToken
         self.publicKey = publicKey
         self.binding = binding
         self.createdAt = createdAt
@@ -146,6 +146,11 @@ extension Relay {
 
     public func devices(of user: UserRow) async throws(Refusal) -> [DeviceView] {
         try await ask("user") { () async throws(StoreFailure) in try await store.devices(of: user.id, at: time.now()) }
+    }
+
+    /// Whether a login is pushed to the phone, as far as it lies with the phone; otherwise it asks by itself.
+    public func isPushed(_ device: DeviceView) -> Bool {
+        push?.reaches(device.platform, pushToken: device.pushToken, hasKey: device.publicKey != nil) == true
     }
 
     /// Forgets the user: every row but the audit's, which holds ids alone.

@@ -101,7 +101,7 @@ private let newestChallenge = Statement(
 private let devices =
     """
     SELECT d.id, d.name, d.platform, d.state, d.public_key, d.binding, d.created_at, d.last_seen_at,
-    d.push_token <> '', u.id, u.username, w.name, d.failures, d.failed_at, d.stopped_by
+    d.push_token, u.id, u.username, w.name, d.failures, d.failed_at, d.stopped_by
     """ + ofUser + " JOIN device d ON d.user_id = u.id"
 private let devicesOfUser = Statement(devices + named + " ORDER BY d.created_at, d.id")
 private let deviceByID = Statement(devices + " WHERE d.id = ?")

@@ -82,7 +82,7 @@ public enum Phones {
     }
 
     /// Of the rows of `device`: what its website sees.
-    static let columns = "id, name, platform, state, public_key, binding, created_at, last_seen_at, push_token <> ''"
+    static let columns = "id, name, platform, state, public_key, binding, created_at, last_seen_at, push_token"
 
     /// Of the rows of `device`: all but those that waited for an approval which failed. The next binding of the user
     /// cleans them away. It takes one value, `stale`.
@@ -104,7 +104,7 @@ extension Row {
     func device(_ first: Int) throws(StoreFailure) -> DeviceView {
         DeviceView(
             id: try id(first), name: try optionalText(first + 1), platform: try word(first + 2),
-            state: try word(first + 3), isPushed: try bool(first + 8), publicKey: try optionalBlob(first + 4),
+            state: try word(first + 3), pushToken: try text(first + 8), publicKey: try optionalBlob(first + 4),
             binding: try optionalText(first + 5),
             createdAt: try moment(first + 6), lastSeenAt: try optionalMoment(first + 7))
     }
