@@ -81,6 +81,22 @@ import World
         #expect(try await cast.told(asked).reason == .expired)
     }
 
+    /// Approvals end with a phone that may have given them.
+    @Test(arguments: StoreKind.all) func whatHasExpiredIsNotCancelledAfterwards(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.shop("shop", ["number": "0"])
+        let person = try await Person.registered("ada", at: shop, rig)
+        let phone = try await person.bound(try TestPhone(pushToken: "push"), person.code)
+        guard case .approvalRequired(let approval, _) = await person.refusedCode() else { throw RigFailure("?") }
+        rig.time.advance(by: .seconds(300))
+        try await rig.on { relay in try await relay.unbind(by: phone) }
+        #expect(try await person.told(approval).reason == .expired)
+        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'challenge.ended'") == 0)
+        try await rig.on { relay in await relay.attend() }
+        await rig.settled()
+        #expect(try await person.told(approval).reason == .expired)
+    }
+
     // MARK: Everybody learns of it
 
     @Test(arguments: StoreKind.all) func everyEndIsInTheAuditAndInTheLog(kind: StoreKind) async throws {

@@ -72,10 +72,10 @@ public enum Phones {
     /// Its pushes, and whatever could make another phone of the user's active that it may have approved of: whoever had
     /// it must not live on in a phone of their own.
     private static func farewell(_ change: DeviceChange, as operation: Operation) -> [Step] {
-        let (user, done) = (SQLValue.id(change.user), SQLValue.id(operation))
+        let (user, now, done) = (SQLValue.id(change.user), SQLValue.moment(change.at), SQLValue.id(operation))
         return [
             Step(dropPushes, user, .id(change.device), done),
-            Step(endApprovals, .moment(change.at), done, user, done),
+            Step(endApprovals, now, done, user, now, done),
             Step(dropErrandsOfApprovals, user, done),
             Locks.auditEnded(change.user, .cancelled, at: change.at, as: operation),
         ] + Unspent.ended(of: change.user, but: change.device, by: done)
@@ -148,10 +148,11 @@ private let dropPushes = Statement(
     AND device_id = ? */ AND
     """ + changed)
 
+/// What has expired was told so, and stays what it was told to be.
 private let endApprovals = Statement(
     """
     UPDATE challenge SET state = 'cancelled', reason = 'cancelled', decided_at = ?, operation = ?
-    WHERE user_id = ? AND decided_at IS NULL AND approves IS NOT NULL AND
+    WHERE user_id = ? AND decided_at IS NULL AND approves IS NOT NULL AND expires_at > ? AND
     """ + changed)
 
 private let ofEndedApprovals = " c.user_id = ? AND c.approves IS NOT NULL AND c.operation = ?"
