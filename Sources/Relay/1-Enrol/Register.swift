@@ -9,9 +9,9 @@ public protocol RegisterStore: Sendable {
     func user(named username: String, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
     func user(token: UserToken, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
     func devices(of user: UserID, at: Timestamp) async throws(StoreFailure) -> [DeviceView]
-    /// False when there was no such user.
+    /// The challenges that ended with the user; nil when there was no such user.
     func forget(_ user: UserID, website: WebsiteID, at: Timestamp, as operation: Operation)
-        async throws(StoreFailure) -> Bool
+        async throws(StoreFailure) -> [ChallengeID]?
 }
 
 public struct Registration: Sendable {
@@ -156,23 +156,13 @@ extension Relay {
     /// Forgets the user: every row but the audit's, which holds ids alone.
     public func forget(username: String, by website: Website) async throws(Refusal) {
         let row = try await user(named: username, of: website)
-        let open = try await self.open(row.challenge, of: website)
         let operation = operations.new()
-        let forgotten = try await ask("forget") { () async throws(StoreFailure) in
+        let ended = try await ask("forget") { () async throws(StoreFailure) in
             try await store.forget(row.id, website: website.id, at: time.now(), as: operation)
         }
-        guard forgotten else { throw .notFound }
+        guard let ended else { throw .notFound }
         log.info("user.forgotten", [.website: website.name, .user: row.id.text])
-        if let open { ended(open, .cancelled) }
+        for challenge in ended { self.ended(challenge, .cancelled) }
         waits.fire(.user(row.id))
-    }
-
-    /// The challenge, if it waits for an answer.
-    private func open(_ challenge: ChallengeID?, of website: Website) async throws(Refusal) -> ChallengeID? {
-        guard let challenge else { return nil }
-        let row = try await ask("forget") { () async throws(StoreFailure) in
-            try await store.challenge(challenge, of: website.id)
-        }
-        return row?.life.seen(at: time.now()).result == .wait ? challenge : nil
     }
 }

@@ -73,17 +73,24 @@ extension Store: RegisterStore {
 
     public func forget(
         _ user: UserID, website: WebsiteID, at now: Timestamp, as operation: Operation
-    ) async throws(StoreFailure) -> Bool {
+    ) async throws(StoreFailure) -> [ChallengeID]? {
+        let (now, mine) = (SQLValue.moment(now), [SQLValue.id(user), .id(operation)])
         let belongings = [forgetErrands, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetActivations]
         let change = Change(
             "forget", operation,
             [
                 Step(markUser, .id(operation), .id(user), .id(website)),
-                Step(auditUser, .id(operation), .moment(now), .text("user.forgotten"), .id(user), .id(operation)),
-            ] + belongings.map { Step($0, .id(user), .id(operation)) } + [
-                Step(forgetUser, .id(user), .id(operation))
-            ])
-        return try await run(Query(change: change) { rows in rows.happened })
+                Step(endOpen, values: [now, .id(operation), .id(user), now] + mine),
+                Step(auditForgotten, values: [.id(operation), now, .id(operation)] + mine),
+            ] + belongings.map { Step($0, values: mine) } + [Step(forgetUser, values: mine)],
+            reads: [Step(endedWith, .id(operation))])
+        return try await run(
+            Query(change: change) { rows throws(StoreFailure) in
+                guard rows.happened else { return nil }
+                var ended: [ChallengeID] = []
+                for row in rows[1] { ended.append(try row.id(0)) }
+                return ended
+            })
     }
 }
 
@@ -122,6 +129,23 @@ private let devicesOfUser = Statement(
 
 /// Locks the user's row, so that two changes of one user come one after the other.
 private let markUser = Statement("UPDATE user SET operation = ? WHERE id = ? AND website_id = ?")
+
+/// Whatever else ends it at this moment, it ends once: by that, or by this.
+private let endOpen = Statement(
+    """
+    UPDATE challenge SET state = 'cancelled', reason = 'cancelled', decided_at = ?, operation = ?
+    WHERE user_id = ? AND decided_at IS NULL AND expires_at > ? AND EXISTS
+    (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
+    """)
+
+/// Only the newest challenge of a user can have been open. Its row goes; this one tells of its end.
+private let auditForgotten = Statement(
+    Audit.columns + """
+         SELECT ?, ?, 'user.forgotten', u.website_id, u.id, c.id, NULL, NULL, NULL FROM user u
+        LEFT JOIN challenge c ON c.id = u.challenge_id AND c.operation = ? WHERE u.id = ? AND u.operation = ?
+        """ + Audit.once)
+
+private let endedWith = Statement("SELECT challenge_id FROM audit WHERE operation = ? AND challenge_id IS NOT NULL")
 
 private let forgetErrands = Statement(
     """

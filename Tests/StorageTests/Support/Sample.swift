@@ -117,8 +117,10 @@ enum Sample {
             as: operation)
     }
 
-    static func forget(_ number: Int, on store: Store, as operation: Domain.Operation) async throws {
-        _ = try await store.forget(id(number), website: website, at: now, as: operation)
+    static func forget(
+        _ number: Int, on store: Store, as operation: Domain.Operation
+    ) async throws -> [ChallengeID]? {
+        try await store.forget(id(number), website: website, at: now, as: operation)
     }
 
     /// Every verb, most of them about a user of their own. What the verbs answer is no matter here.
