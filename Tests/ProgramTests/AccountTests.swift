@@ -42,6 +42,34 @@ import World
         }
     }
 
+    /// It has no key, so the operator's word is all that keeps its website from binding it again.
+    @Test(arguments: stores) func aWebsitesPhoneIsTakenAndGivenBack(_ kind: StoreKind) async throws {
+        let scene = try await Scene(kind)
+        let club = try await scene.relay.website("club", "--answers", "website")
+        let registered = try await club.curl("POST", "/register", json: #"{"username":"bob"}"#)
+        let token = try #require(registered["token"]?.string, "\(registered)")
+        func verify() async throws -> Int {
+            try await club.curl("POST", "/verify", json: #"{"id_token":"\#(token)","dev_token":"abcd"}"#).status
+        }
+        #expect(try await verify() == 200)
+        let listed = try await scene.json("device", "list", "bob", "--website", "club")
+        let device = try #require(listed["devices"]?.array?.first?.object?["device"]?.string)
+        for before in ["active", "revoked"] {
+            if before == "revoked" {
+                _ = try await club.curl("DELETE", "/user/bob/devices/\(device)")
+                try await scene.refused(["device", "resume", device], 4, "may bind it again by itself")
+            }
+            let revoked = try await scene.json("device", "revoke", device)
+            #expect(revoked["before"]?.string == before && revoked["state"] == "revoked")
+            try await scene.refused(["device", "revoke", device], 4, "is revoked already")
+            #expect(try await verify() == 403)
+            let resumed = try await scene.json("device", "resume", device)
+            #expect(resumed["before"] == "revoked" && resumed["state"] == "revoked")
+            #expect(try await verify() == 200)
+            #expect(try await scene.json("device", "show", device)["state"] == "active")
+        }
+    }
+
     @Test(arguments: stores) func aPhoneGetsAnotherName(_ kind: StoreKind) async throws {
         let scene = try await Scene(kind)
         let phone = try await scene.bind(try await scene.registered("ada"))

@@ -9,20 +9,6 @@ import World
 @Suite struct OperatorsWordTests {
     private static let websites = ["answers": "website", "further-factors": "website"]
 
-    /// As `twoefay device` does it. False when the phone is not in a state to be changed so.
-    private func change(_ device: DeviceID, _ state: DeviceState, by doer: Doer, _ rig: RelayRig) async throws -> Bool {
-        let store = rig.store
-        return try await rig.on { relay in
-            guard let owned = try await store.run(Accounts.device(device)) else {
-                throw RigFailure("no phone \(device)")
-            }
-            var change = DeviceChange(device, of: owned.user, by: doer, at: rig.time.now())
-            change.state = state
-            if state == .revoked { change.pushToken = "" }
-            return try await store.run(Phones.change(change, as: relay.operations.new())) != nil
-        }
-    }
-
     private func stoppedBy(_ device: DeviceID, _ rig: RelayRig) async throws -> Doer? {
         let store = rig.store
         return try await rig.on { _ in try await store.run(Accounts.device(device)) }?.stoppedBy
@@ -59,7 +45,7 @@ import World
         #expect(try await stoppedBy(device, rig) == nil)
         // … until an operator makes it theirs.
         try await put(.suspended, nil)
-        #expect(try await change(device, .suspended, by: .operator, rig))
+        #expect(try await rig.byOperator(.suspended, device))
         try await put(.suspended, "Old")
         #expect(try await stoppedBy(device, rig) == .operator)
         #expect(await isForbidden { try await put(.active, nil) })
@@ -71,7 +57,7 @@ import World
         let resumed = "SELECT count(*) FROM audit WHERE event = 'device.resumed' AND outcome ="
         #expect(try rig.count("\(resumed) 'website'") == 1)
 
-        #expect(try await change(device, .active, by: .operator, rig))
+        #expect(try await rig.byOperator(.active, device))
         #expect(try await stoppedBy(device, rig) == nil)
         #expect(try rig.count("\(resumed) 'operator'") == 1)
         _ = try await ada.credential(phone, device)
@@ -99,7 +85,7 @@ import World
         #expect(try await bind("two") == device)
         #expect(try await stoppedBy(device, rig) == nil)
 
-        #expect(try await change(device, state, by: .operator, rig))
+        #expect(try await rig.byOperator(state, device))
         let events = "SELECT count(*) FROM audit WHERE event IN ('device.bound', 'device.changed')"
         let before = try rig.count(events)
         #expect(await isForbidden { _ = try await bind("three") })
@@ -111,8 +97,10 @@ import World
         #expect(try rig.count("SELECT count(*) FROM device WHERE push_token = 'three'") == 0)
         #expect(try rig.count(events) == before)
 
-        // The operator can, since there is no key to be bound anew.
-        #expect(try await change(device, .active, by: .operator, rig))
+        // The operator lets it, since there is no key to be bound anew.
+        #expect(try await rig.byOperator(.active, device))
+        #expect(try await stoppedBy(device, rig) == nil)
+        #expect(try rig.devices(.active) == 0)
         #expect(try await bind("four") == device)
         #expect(try rig.count("SELECT count(*) FROM device WHERE state = 'active' AND push_token = 'four'") == 1)
     }
@@ -121,8 +109,8 @@ import World
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
         let device = try await ada.bound(try TestPhone(pushToken: "push"), ada.code).id
-        #expect(try await change(device, .revoked, by: .operator, rig))
-        #expect(try await !change(device, .active, by: .operator, rig))
+        #expect(try await rig.byOperator(.revoked, device))
+        #expect(try await !rig.byOperator(.active, device))
         #expect(try await stoppedBy(device, rig) == .operator)
     }
 

@@ -1,10 +1,11 @@
 import Domain
 import Log
-import Relay
 import Storage
 import TestSupport
 import Testing
 import World
+
+@testable import Relay
 
 /// Phones without a key, which their website keeps.
 @Suite struct WebsitePhoneTests {
@@ -24,6 +25,54 @@ import World
         #expect(try await ada.told(asked.challenge).steps.map(\.state) == [.undeliverable])
         let told = rig.sink.drain().filter { $0.contains("level=error event=push.refused") }
         #expect(told.count == 1 && told[0].contains("not a token"))
+    }
+
+    private func announced(_ rig: RelayRig) throws -> [Int64] {
+        try ["device.bound", "device.unbound"].map {
+            try rig.count("SELECT count(*) FROM outbox WHERE kind = 'callback' AND event = '\($0)'")
+        }
+    }
+
+    private func audits(_ event: String, _ rig: RelayRig) throws -> Int64 {
+        try rig.count("SELECT count(*) FROM audit WHERE event = '\(event)' AND outcome = 'operator'")
+    }
+
+    @Test(arguments: StoreKind.all) func whatAnOperatorGivesBackIsAnnouncedOnceItIsBound(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let club = try await rig.shop("club", Self.websites, callback: "https://club.example/hook")
+        let ada = try await Person.registered("ada", at: club, rig)
+        let device = try await ada.bound("one")
+        #expect(try await rig.byOperator(.revoked, device))
+        #expect(try await !rig.byOperator(.revoked, device))
+        #expect(try announced(rig) == [1, 1])
+        #expect(try await rig.byOperator(.active, device))
+        #expect(try await !rig.byOperator(.active, device))
+        #expect(try await ada.devices().map(\.state) == [.revoked])
+        #expect(try announced(rig) == [1, 1])
+        #expect(try audits("device.released", rig) == 1)
+        #expect(try audits("device.resumed", rig) == 0)
+        #expect(try await ada.bound("two") == device)
+        #expect(try await ada.devices().map(\.state) == [.active])
+        #expect(try announced(rig) == [2, 1])
+    }
+
+    /// As one that was stolen: its website, or whoever acts for it, must not bind it again.
+    @Test(arguments: StoreKind.all) func anOperatorTakesWhatItsWebsiteHasUnbound(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let club = try await rig.shop("club", Self.websites, callback: "https://club.example/hook")
+        let ada = try await Person.registered("ada", at: club, rig)
+        let device = try await ada.bound("one")
+        try await rig.on { relay in try await relay.unbind(device, ofUser: "ada", by: club) }
+        // There is nothing to be given back.
+        #expect(try await !rig.byOperator(.active, device))
+        #expect(try await rig.byOperator(.revoked, device))
+        #expect(try await !rig.byOperator(.revoked, device))
+        #expect(try audits("device.taken", rig) == 1)
+        #expect(try announced(rig) == [1, 1])
+        await #expect(throws: Refusal.stopped("device resume \(device.text)")) { try await ada.bound("two") }
+        #expect(try await rig.byOperator(.active, device))
+        #expect(try await ada.bound("two") == device)
+        #expect(try announced(rig) == [2, 1])
     }
 }
 

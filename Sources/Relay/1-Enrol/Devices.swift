@@ -36,6 +36,8 @@ public struct DeviceChange: Sendable {
     public var name: String?
     public var state: DeviceState?
     public var pushToken: String?
+    /// The phone has no key, is unbound, and stays so: `state` says whether its website may bind it again.
+    public internal(set) var isOfUnbound = false
     /// The outcome of its audit row.
     public let by: Doer
     public let at: Timestamp
@@ -50,25 +52,21 @@ public struct DeviceChange: Sendable {
     /// What log and audit call it.
     public var event: StaticString {
         switch state {
-        case .revoked: "device.unbound"
+        case .revoked: isOfUnbound ? "device.taken" : "device.unbound"
         case .suspended: "device.suspended"
-        case .active: "device.resumed"
+        case .active: isOfUnbound ? "device.released" : "device.resumed"
         case .waiting, nil: "device.changed"
         }
     }
 
     /// It answers no more, and what hangs on its word goes with it.
-    public var isFarewell: Bool { state == .revoked || state == .suspended }
+    public var isFarewell: Bool { !isOfUnbound && (state == .revoked || state == .suspended) }
 
-    /// What it may be before. A key that is unbound stays so, but an operator may give a website the phone back that it
-    /// keeps without a key. One that waits is no website's to make active.
+    /// What it may be before. What is unbound stays so, and one that waits is no website's to make active.
     public var from: [DeviceState] {
+        if isOfUnbound { return [.revoked] }
         if state == .revoked { return [.active, .suspended, .waiting] }
-        switch by {
-        case .phone: return [.active]
-        case .operator where state == .active: return [.active, .suspended, .revoked]
-        case .website, .operator, .code: return [.active, .suspended]
-        }
+        return by == .phone ? [.active] : [.active, .suspended]
     }
 }
 

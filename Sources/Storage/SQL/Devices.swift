@@ -40,6 +40,8 @@ public enum Phones {
     public static func change(_ change: DeviceChange, as operation: Operation) -> Query<[ChallengeID]?> {
         let now = SQLValue.moment(change.at)
         let mine: [SQLValue] = [.id(change.user), .id(operation)]
+        let givesBack = change.isOfUnbound && change.state == .active
+        let undoesOperator = change.isOfUnbound ? givesBack : change.by == .operator || change.state != .active
         var states = change.from.map { SQLValue.text($0.rawValue) }
         while states.count < 3 { states.append(.null) }
         var writes = [
@@ -48,15 +50,15 @@ public enum Phones {
                 changeDevice,
                 values: [
                     .text(change.name), .text(change.pushToken), change.pushToken == nil ? .null : now,
-                    .bool(change.state == .active), .word(change.isFarewell ? change.by : nil), .word(change.state),
-                    .id(operation), .id(change.device),
-                ] + states + [.bool(change.by == .operator || change.state != .active)] + mine),
+                    .bool(change.state == .active), .word(change.isFarewell || change.isOfUnbound ? change.by : nil),
+                    .word(change.isOfUnbound ? nil : change.state), .id(operation), .id(change.device),
+                ] + states + [.bool(undoesOperator), .bool(givesBack)] + mine),
             Step(
                 auditDevice, .id(operation), now, .text("\(change.event)"), .word(change.by), .id(change.device),
                 .id(operation)),
         ]
         if change.isFarewell { writes += farewell(change, as: operation) }
-        if change.state == .revoked {
+        if change.state == .revoked, !change.isOfUnbound {
             writes += News.steps(
                 .deviceUnbound, user: change.user, device: change.device, after: "\(change.event)", as: operation)
         }
@@ -127,7 +129,7 @@ private let changeDevice = Statement(
     push_token_at = coalesce(?, push_token_at), stopped_by = CASE WHEN ? = 1 THEN NULL
     WHEN stopped_by = 'operator' THEN stopped_by ELSE coalesce(?, stopped_by) END, state = coalesce(?, state), operation = ?
     WHERE id = ? AND state IN (?, ?, ?) AND (state <> 'revoked' OR public_key IS NULL)
-    AND (? = 1 OR coalesce(stopped_by, '') <> 'operator') AND EXISTS
+    AND (? = 1 OR coalesce(stopped_by, '') <> 'operator') AND (? = 0 OR stopped_by = 'operator') AND EXISTS
     (SELECT 1 FROM user u WHERE u.id = ? AND u.id = device.user_id AND u.operation = ?)
     """)
 

@@ -141,6 +141,18 @@ extension RelayRig {
         }
     }
 
+    /// As `twoefay device` does it. False when there is nothing to do, or the phone is in no state to be changed so.
+    func byOperator(_ state: DeviceState, _ device: DeviceID) async throws -> Bool {
+        let (store, now) = (store, time.now())
+        return try await on { relay in
+            guard let found = try await store.run(Accounts.device(device)) else { throw RigFailure("no \(device)") }
+            let change = DeviceChange.byOperator(
+                state, found.view, of: found.user, stoppedBy: found.stoppedBy, at: now)
+            guard let change else { return false }
+            return try await store.run(Phones.change(change, as: relay.operations.new())) != nil
+        }
+    }
+
     func devices(_ state: DeviceState) throws -> Int64 {
         try count("SELECT count(*) FROM device WHERE state = '\(state.rawValue)'")
     }
