@@ -242,6 +242,29 @@ import World
         #expect(try await rig.decide(.deny, asked.challenge, by: cast.first) == .failure)
     }
 
+    /// Nobody who was told of a lock or a freeze is told of another one.
+    @Test(arguments: StoreKind.all, [UserState.locked, .frozen])
+    func whatAnOperatorTakesOverIsNotAnnounced(kind: StoreKind, state: UserState) async throws {
+        let cast = try await Cast(kind)
+        let rig = cast.rig
+        func audits(_ event: String) throws -> Int64 {
+            try rig.count("SELECT count(*) FROM audit WHERE event = '\(event)' AND outcome = 'operator'")
+        }
+        let announced = "SELECT count(*) FROM outbox WHERE event = 'user.locked'"
+        try rig.execute("UPDATE website SET callback = 'https://shop.example/hook'")
+        try rig.execute("UPDATE user SET state = '\(state.rawValue)', stopped_by = 'phone' WHERE username = 'ada'")
+        #expect(try await cast.lock())
+        #expect(try await !cast.lock())
+        #expect(try rig.count(announced) == 0)
+        #expect(try audits("user.locked") == 0)
+        #expect(try audits("user.taken") == 1)
+        try await cast.unlock()
+        #expect(try await cast.lock())
+        #expect(try rig.count(announced) == 1)
+        #expect(try audits("user.locked") == 1)
+        #expect(try audits("user.taken") == 1)
+    }
+
     @Test(arguments: StoreKind.all) func anOperatorLocks(kind: StoreKind) async throws {
         let cast = try await Cast(kind)
         let rig = cast.rig

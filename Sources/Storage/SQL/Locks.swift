@@ -33,21 +33,23 @@ public enum Locks {
     }
 
     /// By an operator: nobody asks this user until an operator unlocks it. A lock or freeze of the user's own making
-    /// becomes the operator's. False when it is that already.
+    /// becomes the operator's: it is noted as `user.taken`, and announced to nobody, who were told of it. False when it is that
+    /// already.
     public static func lock(_ user: UserID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         let mine: [SQLValue] = [.id(user), .id(operation)]
         return Query(
             change: Change(
                 "lock", operation,
                 [
-                    Step(lockByHand, .id(operation), .id(user)),
+                    Step(hold, .id(user)),
+                    Step(auditLock, .id(operation), .moment(now), .word(Doer.operator), .id(user)),
+                    Step(lockByHand, values: [.id(operation)] + mine),
                     Step(
                         endOpen,
                         values: [.word(Reason.locked), .moment(now), .id(operation), .id(user), .moment(now)] + mine),
                     Step(dropErrands, .id(user), .id(operation)),
                     auditEnded(user, .locked, at: now, as: operation),
-                    Step(auditLock, values: [.id(operation), .moment(now), .word(Doer.operator)] + mine),
-                ] + News.steps(.userLocked, user: user, device: nil, as: operation, noted: operation.id))
+                ] + News.steps(.userLocked, user: user, device: nil, after: "user.locked", as: operation))
         ) { rows in rows.happened }
     }
 
@@ -81,16 +83,17 @@ public enum Locks {
 private let lockByHand = Statement(
     """
     UPDATE user SET state = CASE state WHEN 'frozen' THEN state ELSE 'locked' END, stopped_by = 'operator', operation = ?
-    WHERE id = ? AND coalesce(stopped_by, '') <> 'operator'
+    WHERE id = ? AND coalesce(stopped_by, '') <> 'operator' AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
     """)
 
 private let auditEndedOf = Statement(
     Audit.ended + "c.user_id = ? AND c.operation = ? AND c.reason = ?" + Audit.once)
 
+/// In front of the lock: what the user was says what it is called.
 private let auditLock = Statement(
     Audit.columns + """
-         SELECT ?, ?, 'user.locked', u.website_id, u.id, NULL, NULL, ?, NULL
-        FROM user u WHERE u.id = ? AND u.operation = ?
+         SELECT ?, ?, CASE u.state WHEN 'active' THEN 'user.locked' ELSE 'user.taken' END, u.website_id, u.id, NULL, NULL,
+        ?, NULL FROM user u WHERE u.id = ? AND coalesce(u.stopped_by, '') <> 'operator'
         """ + Audit.once)
 
 private let activate = Statement(
