@@ -28,6 +28,8 @@ struct DescriptionTests {
         #expect(register?["security"] == [["website": []]])
         let verify = paths["/verify"]?.object?["post"]?.object
         #expect(verify?["security"] == [[:], ["website": []]])
+        let revoke = paths["/revoke"]?.object?["post"]?.object
+        #expect(revoke?["responses"]?.object?.names == ["204", "400", "429", "default"])
         let show = paths["/user/{username}"]?.object?["get"]?.object
         #expect(show?["parameters"]?.array?.first?.object?["in"] == "path")
     }

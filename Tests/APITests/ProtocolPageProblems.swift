@@ -1,3 +1,4 @@
+import Bytes
 import HTTP
 import JSON
 import TestSupport
@@ -58,5 +59,21 @@ struct ProtocolPageProblems {
         #expect(told["reason"] == "locked")
         let pending = await phone.send("POST", "/pending", [:])
         #expect(pending.status == 200 && pending["pending"] == [])
+    }
+
+    @Test func revocationCodesAreAsThePageSays() async throws {
+        #expect(page.contains("that can be no code: they have 20 letters, digits, `-` and `_` |"))
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        let (token, code) = try await shop.register("bob")
+        let bound = try await shop.verify(try TestPhone(pushToken: "push"), token: token, code: code)
+        let right = try #require(bound["revocation_code"]?.string, "\(bound.text)")
+        #expect(right.utf8.count == 20 && Base64URL.decode(right) != nil)
+        for other in [String(right.dropLast()), right + "A", "." + right.dropFirst()] {
+            let refused = await rig.stranger.send("POST", "/revoke", ["revocation_code": .string(other)])
+            #expect(refused.status == 400 && refused.code == "invalid", "\(other): \(refused.text)")
+        }
+        #expect(await rig.stranger.send("POST", "/revoke", ["revocation_code": .string(right)]).status == 204)
+        #expect(await shop.devices("bob").first?["state"] == "revoked")
     }
 }

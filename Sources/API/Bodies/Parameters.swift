@@ -36,7 +36,8 @@ enum Parameters {
     static let signedPushToken = Field.opaque(
         "dev_token", limit: 8192, "A twoefay-token+jwt with the new push token or none, signed by the phone's key")
     static let renewal = Field.flag("certificate", "true: a new certificate for the phone's key")
-    static let revocationCode = Field.opaque("revocation_code", limit: 64, "As the phone got it from /verify")
+    static let revocationCode = Field.opaque(
+        "revocation_code", limit: 20, "20 letters, digits, - and _, as the phone got it from /verify")
 
     // Challenges.
     static let challenge = Field.opaque("challenge", limit: 128, "The challenge, as /login named it")

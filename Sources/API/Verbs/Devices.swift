@@ -32,7 +32,10 @@ enum Devices {
             "POST", "/revoke", "Unbinds the phone that a revocation code came with",
             Form(
                 .anyone(revoke), [P.revocationCode.required],
-                answers: [(204, "there is no such phone, or not any more"), (429, "too many codes from this sender")])),
+                answers: [
+                    (204, "there is no such phone, or not any more"), (400, "that can be no code"),
+                    (429, "too many codes from this sender"),
+                ])),
     ]
 
     @Sendable static func change(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
