@@ -18,7 +18,7 @@ struct Apple: Sendable {
     private final class Group: Sendable {
         let loops: LoopGroup
         init(_ loops: LoopGroup) { self.loops = loops }
-        deinit { for loop in loops.loops { loop.stop() } }
+        deinit { loops.stopAndJoin() }
     }
 
     static func start() async throws -> Apple {
