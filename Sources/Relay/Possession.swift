@@ -23,7 +23,7 @@ public struct Possession: Sendable, Equatable {
 
 /// What proofs have to hold, so that none can be made long before it is used: the second at which a relay handed it out,
 /// and that a relay of this installation did. None of them is remembered.
-public struct Nonces: Sendable {
+public final class Nonces: Sendable {
     /// Proofs are remembered by the hundred and fifty seconds.
     public typealias Step = Int64
     static let stepSeconds: Int64 = 150
@@ -32,20 +32,42 @@ public struct Nonces: Sendable {
     /// By so much the clocks of two relays may differ.
     static let tolerance: Int64 = 5
 
+    /// Since this relay was started, or its clock was set back: which proofs were taken before is forgotten.
+    private struct Era {
+        /// Before this, none is taken that was handed out by others, or before.
+        var first: Int64
+        /// In all that this relay hands out: nobody has forgotten anything about these.
+        let mark: [UInt8]
+        /// The latest time that the clock has shown.
+        var latest: Int64
+    }
+
     private let key: Secret
-    /// Before this, none is taken that others handed out: whoever ran here before may have taken proofs with it, and has
-    /// forgotten which.
-    private let first: Int64
-    /// In all that this relay hands out since it was started: nobody has forgotten anything about these.
-    private let mark: [UInt8]
+    private let randomness: any Randomness
+    private let era: Mutex<Era>
 
     public init(masterKey: Secret, since start: Timestamp, randomness: any Randomness) {
         key = Secret(HMAC.sha256(key: masterKey, Array("twoefay proofs".utf8)))
-        first = start.seconds + Self.tolerance + 1
-        mark = randomness.bytes(Self.markBytes)
+        self.randomness = randomness
+        era = Mutex(
+            Era(
+                first: start.seconds + Self.tolerance + 1, mark: randomness.bytes(Self.markBytes),
+                latest: start.seconds))
     }
 
-    public func current(at now: Timestamp) -> String { nonce(of: now.seconds, mark) }
+    private func era(at now: Timestamp) -> Era {
+        era.withLock { era in
+            if now.seconds < era.latest - Self.tolerance {
+                era = Era(
+                    first: max(era.first, era.latest + Self.tolerance + 1), mark: randomness.bytes(Self.markBytes),
+                    latest: now.seconds)
+            }
+            era.latest = max(era.latest, now.seconds)
+            return era
+        }
+    }
+
+    public func current(at now: Timestamp) -> String { nonce(of: now.seconds, era(at: now).mark) }
 
     /// The step of a nonce that is still good; nil for every other text.
     public func step(of nonce: String, at now: Timestamp) -> Step? {
@@ -54,7 +76,8 @@ public struct Nonces: Sendable {
         }
         let second = Int64(bitPattern: bytes.dropFirst(Self.macBytes).prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
         let mark = Array(bytes.suffix(Self.markBytes))
-        guard second >= first || mark == self.mark, second > now.seconds - Self.life,
+        let era = era(at: now)
+        guard second >= era.first || mark == era.mark, second > now.seconds - Self.life,
             second <= now.seconds + Self.tolerance,
             Secret.matches(Array(self.nonce(of: second, mark).utf8), Array(nonce.utf8))
         else { return nil }
@@ -77,40 +100,25 @@ public struct Nonces: Sendable {
 /// each has its share of the memory.
 final class Proofs: Sendable {
     enum Verdict: Equatable {
-        /// Forgotten: whether it was used is not known.
-        case new, used, forgotten, tooMany
+        case new, used, tooMany
     }
 
     /// Of one phone in one step.
     static let share = 4096
 
-    private struct Memory {
-        var taken: [Nonces.Step: [DeviceID: Set<Identifier<Possession>>]] = [:]
-        /// The steps of which nothing is known any more, a few bytes each: a clock that is set back makes their nonces
-        /// good again.
-        var forgotten: Set<Nonces.Step> = []
-
-        mutating func forget(before oldest: Nonces.Step) {
-            let dead = taken.keys.filter { $0 < oldest }
-            guard !dead.isEmpty else { return }
-            forgotten.formUnion(dead)
-            for step in dead { taken[step] = nil }
-        }
-    }
-
-    private let memory = Mutex(Memory())
+    private let taken = Mutex<[Nonces.Step: [DeviceID: Set<Identifier<Possession>>]]>([:])
 
     func take(_ proof: Possession, of device: DeviceID, at now: Timestamp) -> Verdict {
         guard let id = Identifier<Possession>(SHA256.hash(Array(proof.id.utf8)).prefix(16)) else { return .used }
-        return memory.withLock { memory in
+        return taken.withLock { taken in
             let oldest = Nonces.oldest(at: now)
-            memory.forget(before: oldest)
+            // A step longer than their nonces live: the clock may have gone back a little since.
+            if taken.keys.contains(where: { $0 < oldest - 1 }) { taken = taken.filter { $0.key >= oldest - 1 } }
             // Its nonce died while the phone was looked up.
             guard proof.step >= oldest else { return .used }
-            guard !memory.forgotten.contains(proof.step) else { return .forgotten }
-            guard !memory.taken.values.contains(where: { $0[device]?.contains(id) == true }) else { return .used }
-            guard memory.taken[proof.step]?[device]?.count ?? 0 < Self.share else { return .tooMany }
-            memory.taken[proof.step, default: [:]][device, default: []].insert(id)
+            guard !taken.values.contains(where: { $0[device]?.contains(id) == true }) else { return .used }
+            guard taken[proof.step]?[device]?.count ?? 0 < Self.share else { return .tooMany }
+            taken[proof.step, default: [:]][device, default: []].insert(id)
             return .new
         }
     }
@@ -123,17 +131,11 @@ extension Relay {
             try await store.device(key: proof.key)
         }
         guard let row, row.state == .active else { throw .unauthenticated }
-        let now = time.now()
-        switch proofs.take(proof, of: row.id, at: now) {
+        switch proofs.take(proof, of: row.id, at: time.now()) {
         case .new: return PhoneCredential(row, key: proof.key, isCertified: false)
         case .used:
             log.notice("proof.refused", [.device: row.id.text, .reason: "used before"])
             throw .unauthenticated
-        case .forgotten:
-            // The phone is what it was: it waits for the nonces of the next step.
-            log.warning("proof.refused", [.device: row.id.text, .reason: "the clock was set back"])
-            let rest = (proof.step + 1) * Nonces.stepSeconds - now.seconds
-            throw .limited(retryAfter: .seconds(max(1, rest)))
         case .tooMany:
             log.notice("proof.refused", [.device: row.id.text, .reason: "too many"])
             throw .limited(retryAfter: .seconds(Nonces.stepSeconds))

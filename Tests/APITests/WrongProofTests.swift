@@ -98,15 +98,11 @@ struct WrongProofTests {
         claim("nonce", nil, needsNonce), claim("nonce", "", needsNonce), claim("nonce", 5, needsNonce),
         claim("nonce", .string(String(repeating: "A", count: 22)), needsNonce),
         Wrong(what: "a nonce of a quarter of an hour ago", error: needsNonce) { rig, phone in
-            let now = rig.relay.time.now()
-            let neighbour = Nonces(
-                masterKey: Secret(Array(repeating: 7, count: 32)), since: now - .seconds(1000),
-                randomness: SystemRandomness())
-            let old = neighbour.current(at: now - .seconds(900))
+            let old = rig.neighbour().current(at: rig.relay.time.now() - .seconds(900))
             return try rig.proof(phone) { $0["nonce"] = .string(old) }
         },
         Wrong(what: "a nonce that is not yet", error: needsNonce) { rig, phone in
-            let next = rig.api.relay.nonces.current(at: rig.relay.time.now() + .seconds(300))
+            let next = rig.neighbour().current(at: rig.relay.time.now() + .seconds(300))
             return try rig.proof(phone) { $0["nonce"] = .string(next) }
         },
         Wrong(what: "a nonce of another installation", error: needsNonce) { rig, phone in

@@ -1,7 +1,9 @@
+import Bytes
 import HTTP
 import JSON
 import Relay
 import TestSupport
+import World
 
 @testable import API
 
@@ -21,6 +23,13 @@ extension APIRig {
     ) throws -> String {
         try phone.possession(
             "POST", RelayRig.origin + path, nonce: nonce, at: relay.time.now(), change: change, header: header)
+    }
+
+    /// What another relay of the installation, which has been running for a while, hands out and takes.
+    func neighbour() -> Nonces {
+        Nonces(
+            masterKey: Secret(Array(repeating: 7, count: 32)), since: relay.time.now() - .seconds(1000),
+            randomness: SystemRandomness())
     }
 
     /// Somebody without a certificate comes with those.
