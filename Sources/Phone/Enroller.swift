@@ -75,7 +75,11 @@ public final class Enroller: Sendable {
     /// - Returns: nil if the key is no active phone's: nothing is lost with it.
     public func boundUnheard() async throws(CallFailure) -> Enrolment? {
         let answer = try await dpop.send(.init("/device", body: ["certificate": true]), over: line)
-        if answer.status == 401 { return nil }
+        if answer.status == 401 {
+            // A nonce that is not taken, as by a relay that was just started, says nothing of the key.
+            if answer.fields["www-authenticate"]?.contains("use_dpop_nonce") == true { try answer.accepted() }
+            return nil
+        }
         return bound(as: try answer.id("device"), try answer.certificate(for: enrolment.key))
     }
 

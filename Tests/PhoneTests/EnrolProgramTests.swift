@@ -144,6 +144,31 @@ import World
         #expect(keys[0] != nil && keys[0] == keys[1])
     }
 
+    /// A relay that was just started takes no nonce of its neighbour's; one with no room may have some later.
+    @Test func keepsAKeyThatMayBeBoundYet() async throws {
+        relay.answer(401, ["code": "unauthenticated", "detail": "no"])
+        for nonce in ["n1", "n2"] {
+            relay.answer(
+                401, ["code": "unauthenticated"],
+                fields: [
+                    .init("dpop-nonce", nonce),
+                    .init("www-authenticate", "DPoP error=\"use_dpop_nonce\", algs=\"ES256\""),
+                ])
+        }
+        relay.answer(409, ["code": "conflict", "detail": "no room"])
+        verify()
+        let ended = try await relay.run { _, address in
+            [
+                try await owner.phone("enrol", uri(address)), try await owner.phone("enrol", uri(address)),
+                try await owner.phone("enrol", uri(address)),
+            ]
+        }
+        #expect(ended.map(\.status) == [1, 4, 0], "\(ended)")
+        #expect(relay.asked.map(\.path) == ["/verify", "/device", "/device", "/verify", "/verify"])
+        let keys = try [0, 3, 4].map { try JWS.parse(relay.asked[$0].body["proof"]?.string ?? "").header["jwk"] }
+        #expect(keys[0] != nil && keys[0] == keys[1] && keys[1] == keys[2])
+    }
+
     @Test func keepsNothingOfACodeThatIsRefused() async throws {
         relay.answer(401, ["code": "unauthenticated", "detail": "no"])
         relay.answer(401, ["code": "unauthenticated"])

@@ -173,9 +173,10 @@ extension Tool {
 }
 
 extension CallFailure {
-    /// A relay that was not reached, or gave no answer, may yet bind the key: it is kept for the next run.
+    /// A relay that was not reached, or gave no answer, may yet bind the key, and so may one whose user has no room for
+    /// it now: it is kept for the next run.
     fileprivate var isFinal: Bool {
         guard case .refused(let refusal) = self else { return false }
-        return (400..<500).contains(refusal.status) && refusal.status != 429
+        return (400..<500).contains(refusal.status) && ![409, 429].contains(refusal.status)
     }
 }
