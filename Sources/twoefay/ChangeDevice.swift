@@ -76,9 +76,10 @@ extension Accounts.Device {
     fileprivate func refused(_ wanted: DeviceState) -> Failure {
         let next =
             switch view.state {
-            case wanted: "Nothing was changed."
+            // Before all else: it may have been unbound while this ran.
             case .revoked where view.publicKey == nil && stoppedBy != .operator:
                 "Its website may bind it again by itself. To prevent that: twoefay device revoke \(view.id.text)"
+            case wanted: "Nothing was changed."
             case .revoked where view.publicKey == nil:
                 "To let its website bind it again: twoefay device resume \(view.id.text)"
             case .revoked:
