@@ -62,6 +62,21 @@ struct SelfAskingTests {
         #expect(await shop.send("POST", "/login", ["username": "bob"])["factor"] == "push")
     }
 
+    /// What only the website keeps of a user, from before there were phones with keys, spoils no login of such a phone.
+    @Test func aWrongTokenOfNoKeyMattersWhereNobodyCanAsk() async throws {
+        let rig = try await APIRig()
+        rig.relay.pushes.serveOnly { _, token in token == "abcd" }
+        let shop = try await rig.site("shop", ["answers": "website", "further-factors": "website"])
+        let (token, code) = try await shop.register("bob")
+        let kept = await shop.send("POST", "/verify", ["id_token": .string(token), "dev_token": "APA91"])
+        #expect(kept.status == 200, "\(kept.text)")
+        #expect(await shop.send("GET", "/user/bob")["factors"] == [["kind": "push", "state": "active"]])
+        #expect(await shop.send("POST", "/login", ["username": "bob"])["factor"] == "push")
+        _ = try await shop.verify(try TestPhone(pushToken: ""), token: token, code: code)
+        #expect(await shop.send("GET", "/user/bob")["factors"] == [["kind": "pull", "state": "active"]])
+        #expect(await shop.send("POST", "/login", ["username": "bob"])["factor"] == "pull")
+    }
+
     /// As when the person takes the permission to send pushes back.
     @Test func aPhoneCanGiveItsPushTokenUp() async throws {
         let rig = try await APIRig()

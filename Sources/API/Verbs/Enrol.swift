@@ -121,7 +121,7 @@ enum Enrol {
         guard let best = [DeviceState.active, .suspended, .waiting].first(where: states.contains) else { return [] }
         let state: JSONValue = user.state == .active ? .word(best) : .word(user.state)
         // Phones that ask by themselves are no others for their user, but nothing rings there.
-        let isPushed = devices.contains { $0.state == best && relay.isPushed($0) }
+        let isPushed = relay.arePushed(devices.filter { $0.state == best })
         return [.object(["kind": .word(isPushed ? Factor.push : .pull), "state": state])]
     }
 }

@@ -148,9 +148,10 @@ extension Relay {
         try await ask("user") { () async throws(StoreFailure) in try await store.devices(of: user.id, at: time.now()) }
     }
 
-    /// Whether a login is pushed to the phone, as far as it lies with the phone; otherwise it asks by itself.
-    public func isPushed(_ device: DeviceView) -> Bool {
-        push?.reaches(device.platform, pushToken: device.pushToken, hasKey: device.publicKey != nil) == true
+    /// Whether a login is pushed to one of a user's phones, as far as it lies with them; otherwise they ask by themselves.
+    public func arePushed(_ devices: [DeviceView]) -> Bool {
+        let canAsk = devices.contains { $0.publicKey != nil }
+        return devices.contains { push?.reaches($0.platform, pushToken: $0.pushToken, canAsk: canAsk) == true }
     }
 
     /// Forgets the user: every row but the audit's, which holds ids alone.

@@ -142,8 +142,9 @@ extension Relay {
             device: request.device?.text, createdAt: now, expiresAt: expiresAt)
         let id: ChallengeID = operation.identifier("challenge")
         // The others can still ask for what waits for them.
+        let canAsk = subject.phones.contains { $0.hasKey }
         let pushable = subject.phones.filter {
-            push?.reaches($0.platform, pushToken: $0.pushToken, hasKey: $0.hasKey) == true
+            push?.reaches($0.platform, pushToken: $0.pushToken, canAsk: canAsk) == true
         }
         let reachable = !subject.phones.isEmpty || policy.answers == .website
         var life = ChallengeLife(expiresAt: expiresAt)

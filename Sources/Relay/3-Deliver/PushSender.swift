@@ -59,8 +59,9 @@ extension PushSender {
     /// All of them, where a service says nothing else.
     public func serves(_ platform: Platform, pushToken: String) -> Bool { true }
 
-    /// A phone without a key cannot ask by itself: there a token that cannot be right is a mistake to be told about.
-    func reaches(_ platform: Platform, pushToken: String, hasKey: Bool) -> Bool {
-        !pushToken.isEmpty && (!hasKey || serves(platform, pushToken: pushToken))
+    /// Where none of a user's phones has a key, none can ask by itself: there a token that cannot be right is a mistake to
+    /// be told about.
+    func reaches(_ platform: Platform, pushToken: String, canAsk: Bool) -> Bool {
+        !pushToken.isEmpty && (!canAsk || serves(platform, pushToken: pushToken))
     }
 }
