@@ -36,9 +36,10 @@ let package = Package(
         .library(
             name: "parts",
             targets: [
-                "Bytes", "Crypto", "Domain", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Relay", "Storage", "TLS",
-                "World",
+                "APNs", "Bytes", "Crypto", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "Pushing",
+                "Relay", "Storage", "TLS", "World",
             ]),
+        .library(name: "APNs", targets: ["APNs"]),
     ],
     targets: [
         // C libraries, each touched by the one module that names it below.
@@ -55,6 +56,7 @@ let package = Package(
         module("Crypto", ["Bytes", "COpenSSL", "JSON", "World"]),
         module("HTTP"),
         module("Metrics"),
+        module("Pushing", ["World"]),
 
         // How bytes come and go.
         module("EventLoop", ["CLinux", "World"]),
@@ -62,13 +64,18 @@ let package = Package(
         module("HTTP1", ["CMicroHTTPD", "EventLoop", "HTTP", "Log"]),
         module("HTTP2", ["Bytes", "CLinux", "CNghttp2", "Crypto", "EventLoop", "HTTP", "Log", "TLS", "World"]),
 
+        // For whoever sends through Apple: depends on nothing of the relay.
+        module(
+            "APNs",
+            ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS", "World"]),
+
         // For websites: depends on nothing of the relay.
         module("TwoefayClient", ["Bytes", "Crypto", "JSON"]),
 
         // The product.
         module("Domain", ["Bytes", "Crypto", "JSON", "World"]),
         module("Geo", ["CLinux", "CMaxMind", "Domain", "World"]),
-        module("Relay", ["Bytes", "Crypto", "Domain", "JSON", "Log", "Metrics", "World"]),
+        module("Relay", ["Bytes", "Crypto", "Domain", "JSON", "Log", "Metrics", "Pushing", "World"]),
         module("API", ["Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "World"]),
 
         // What stands behind the product's ports.
@@ -78,8 +85,7 @@ let package = Package(
                 "Bytes", "CMariaDB", "CSQLite", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World",
             ]),
         module(
-            "Couriers",
-            ["Bytes", "Crypto", "Domain", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Relay", "TLS", "World"]),
+            "Couriers", ["APNs", "Bytes", "Domain", "JSON", "Pushing", "Relay", "World"]),
 
         // The device side.
         module("Phone", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World"]),
@@ -88,7 +94,8 @@ let package = Package(
         module(
             "Daemon",
             [
-                "API", "Bytes", "CLinux", "Couriers", "Crypto", "Domain", "EventLoop", "Geo", "HTTP", "HTTP1", "HTTP2",
+                "API", "APNs", "Bytes", "CLinux", "Couriers", "Crypto", "Domain", "EventLoop", "Geo", "HTTP", "HTTP1",
+                "HTTP2",
                 "JSON", "Log", "Metrics", "Relay", "Storage", "TLS", "World", "YAML",
             ]),
         module(
@@ -114,22 +121,24 @@ let package = Package(
             [
                 "API", "Bytes", "CLinux", "Crypto", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs", "HTTP",
                 "HTTP2",
-                "JSON", "Log", "Metrics", "Relay", "Storage", "TLS", "World",
+                "JSON", "Log", "Metrics", "Pushing", "Relay", "Storage", "TLS", "World",
             ], path: "Tests/TestSupport"),
         tests(
             "API",
             [
-                "API", "Bytes", "Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Log", "Relay", "Storage",
+                "API", "Bytes", "Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Log", "Pushing", "Relay", "Storage",
                 "TestSupport",
                 "World",
             ]),
+        tests(
+            "APNs",
+            [
+                "APNs", "Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS",
+                "TestSupport", "World",
+            ]),
         tests("Bytes", ["Bytes"]),
         tests(
-            "Couriers",
-            [
-                "Bytes", "Couriers", "Crypto", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log",
-                "Relay", "TLS", "TestSupport", "World",
-            ]),
+            "Couriers", ["APNs", "Couriers", "Domain", "JSON", "Relay", "TestSupport", "World"]),
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
         tests("Daemon", ["Bytes", "Daemon", "Domain", "HTTP", "Log", "Storage", "TestSupport"]),
         tests(
@@ -175,11 +184,12 @@ let package = Package(
         tests(
             "Relay",
             [
-                "Bytes", "Crypto", "Domain", "JSON", "Log", "Metrics", "Relay", "Storage", "TestSupport", "World",
+                "Bytes", "Crypto", "Domain", "JSON", "Log", "Metrics", "Pushing", "Relay", "Storage", "TestSupport",
+                "World",
             ]),
         tests(
             "Simulation",
-            ["Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Relay", "Storage", "TestSupport", "World"]),
+            ["Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Pushing", "Relay", "Storage", "TestSupport", "World"]),
         tests(
             "Storage",
             [

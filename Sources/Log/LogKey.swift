@@ -7,6 +7,8 @@ public enum LogKey: String, Sendable, CaseIterable {
     case user
     case device
     case challenge
+    /// Its `apns-id`.
+    case push
     case factor
     case operation
     case activation

@@ -31,7 +31,7 @@ public final class Relay: Sendable {
 
     let settings: Settings
     let store: any RelayStore
-    let push: (any PushSender)?
+    let push: (any PushProvider)?
     /// Signs the certificates of phones.
     let phones: CertificateAuthority
     public let operations: Operations
@@ -58,7 +58,7 @@ public final class Relay: Sendable {
     let refusals = RefusalBudget()
 
     public init(
-        settings: Settings, store: any RelayStore, push: (any PushSender)?, phones: CertificateAuthority,
+        settings: Settings, store: any RelayStore, push: (any PushProvider)?, phones: CertificateAuthority,
         masterKey: Secret, sealer: Sealer, time: any TimeSource, randomness: any Randomness, log: Log,
         metrics: RelayMetrics = RelayMetrics(), placeOf: @escaping @Sendable (String) -> String? = { _ in nil },
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void

@@ -1,5 +1,6 @@
 import Domain
 import Metrics
+import Pushing
 
 /// What is counted of the five verbs. Labels are words of this program: never a website, a user, or what a peer sent.
 public struct RelayMetrics: Sendable {

@@ -3,6 +3,7 @@ import Domain
 import EventLoop
 import HTTP
 import JSON
+import Pushing
 import Relay
 import Synchronization
 import TestSupport

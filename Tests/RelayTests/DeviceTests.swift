@@ -1,6 +1,7 @@
 import Crypto
 import Domain
 import JSON
+import Pushing
 import Relay
 import Synchronization
 import TestSupport

@@ -1,4 +1,5 @@
 import Domain
+import Pushing
 import TestSupport
 import Testing
 import World

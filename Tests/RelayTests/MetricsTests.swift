@@ -1,5 +1,6 @@
 import Domain
 import Metrics
+import Pushing
 import Relay
 import Storage
 import TestSupport

@@ -1,6 +1,7 @@
 import Domain
 import Log
 import Storage
+import Pushing
 import TestSupport
 import Testing
 import World

@@ -3,6 +3,7 @@ import Domain
 import EventLoop
 import HTTP
 import JSON
+import Pushing
 import Relay
 import Storage
 import Synchronization
@@ -11,7 +12,7 @@ import World
 
 /// Websites and phones around a relay that is killed again and again, all in virtual time. Every actor behaves as its
 /// guide tells it: a website repeats a request under its Idempotency-Key, a phone posts its decision until it knows.
-final class Scenario: PushSender, @unchecked Sendable {
+final class Scenario: PushProvider, @unchecked Sendable {
     // Guard: everything here happens on the one thread that drives the world; `state` is locked all the same, because
     // closures that cross loops must be Sendable.
 

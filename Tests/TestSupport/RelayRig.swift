@@ -4,6 +4,7 @@ import Domain
 import EventLoop
 import Log
 import Metrics
+import Pushing
 import Relay
 import Storage
 import Synchronization
@@ -66,7 +67,7 @@ public final class RelayRig: Sendable {
     }
 
     public static func relay(
-        over store: Store, push: (any PushSender)?, phones: CertificateAuthority, time: any TimeSource,
+        over store: Store, push: (any PushProvider)?, phones: CertificateAuthority, time: any TimeSource,
         randomness: any Randomness, log: Log,
         isAlone: Bool, metrics: RelayMetrics = RelayMetrics(),
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
@@ -231,7 +232,7 @@ private final class Errands: Sendable {
 }
 
 /// A push service that keeps what it is sent and answers as it was told to.
-public final class Pushes: PushSender {
+public final class Pushes: PushProvider {
     private struct State {
         var sent: [Push] = []
         var answers: [PushOutcome] = []

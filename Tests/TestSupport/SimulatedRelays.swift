@@ -4,6 +4,7 @@ import Domain
 import EventLoop
 import HTTP
 import Log
+import Pushing
 import Relay
 import Storage
 import World
@@ -12,7 +13,7 @@ import World
 public final class SimulatedRelays {
     public let world: SimulatedWorld
     public let store: Store
-    public let pushes: any PushSender
+    public let pushes: any PushProvider
     public let sink = MemorySink()
     /// The living process.
     public private(set) var process: Process?
@@ -33,7 +34,7 @@ public final class SimulatedRelays {
     private let phones: CertificateAuthority
     private var started = 0
 
-    public init(_ world: SimulatedWorld, pushes: any PushSender) throws {
+    public init(_ world: SimulatedWorld, pushes: any PushProvider) throws {
         self.world = world
         self.pushes = pushes
         log = Log(minimum: .warning, time: world.time, sink: sink)

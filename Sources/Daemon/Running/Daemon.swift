@@ -1,3 +1,4 @@
+import APNs
 import API
 import Bytes
 import Couriers
@@ -22,7 +23,7 @@ public final class Daemon: Sendable {
     public let port: UInt16
     public let relay: Relay
     private let store: Store
-    private let courier: APNsCourier?
+    private let push: APNsSender?
     private let group: LoopGroup
     private let servers: [LoopBound<HTTP2Server>]
     private let page: LoopBound<HTTP1Server>?
@@ -53,7 +54,7 @@ public final class Daemon: Sendable {
         self.pin = pin
         self.log = log
         store = parts.store
-        courier = parts.courier
+        push = parts.push
         group = parts.group
         relay = parts.relay
         errands = parts.errands
@@ -70,7 +71,7 @@ public final class Daemon: Sendable {
     /// What must be closed again if the start fails.
     private final class Parts: Sendable {
         let store: Store
-        let courier: APNsCourier?
+        let push: APNsSender?
         let group: LoopGroup
         let relay: Relay
         let errands = Errands()
@@ -89,7 +90,7 @@ public final class Daemon: Sendable {
                 throw Failure(store: error)
             }
             do {
-                courier = try materials.push.map { try $0.courier(time: time, randomness: randomness, log: log) }
+                push = try materials.push.map { try $0.sender(time: time, randomness: randomness, log: log) }
                 let count = settings.loops > 0 ? settings.loops : Machine.cores
                 group = try LoopGroup.start(count: count, time: time)
                 relay = Relay(
@@ -97,7 +98,7 @@ public final class Daemon: Sendable {
                         origin: settings.origin.settingsText, pin: materials.authority.spkiThumbprint,
                         policy: settings.policy,
                         isAlone: url.isEmbedded),
-                    store: store, push: courier, phones: materials.phones,
+                    store: store, push: push.map { APNsCourier($0) }, phones: materials.phones,
                     masterKey: materials.masterKey.secret, sealer: try materials.masterKey.sealer(), time: time,
                     randomness: randomness, log: log, metrics: RelayMetrics(registry),
                     placeOf: { [places] ip in places.place(of: ip) },
@@ -107,14 +108,14 @@ public final class Daemon: Sendable {
                 throw Failure(.failed, "\(error)", next: "Mend the settings, then try again.")
             }
             var dependencies = [Dependency("store") { [relay] in await relay.storeTrouble() }]
-            if let courier { dependencies.append(Dependency("push") { courier.trouble }) }
+            if let push { dependencies.append(Dependency("push") { push.trouble }) }
             api = API(
                 settings: API.Settings(origin: settings.origin.settingsText), relay: relay,
                 dependencies: dependencies, time: time, randomness: randomness, log: log)
         }
 
         func close() {
-            courier?.close()
+            push?.close()
             store.close()
             group.stopAndJoin()
         }
@@ -167,10 +168,10 @@ public final class Daemon: Sendable {
                 }
             }
         }
-        // Pushes on their way are let come to their end, which closing the courier then makes a quick one. What is still
+        // Pushes on their way are let come to their end, which closing the sender then makes a quick one. What is still
         // to be sent goes to whoever starts next, at once: no other relay has to find out that this one is gone.
         await errands.settled(within: .seconds(3))
-        courier?.close()
+        push?.close()
         await errands.settled(within: .seconds(1))
         await group.loops[0].perform { [relay, page] in
             await relay.leave()
@@ -253,13 +254,13 @@ extension Materials {
 }
 
 extension Materials.Push {
-    func courier(time: any TimeSource, randomness: any Randomness, log: Log) throws -> APNsCourier {
+    func sender(time: any TimeSource, randomness: any Randomness, log: Log) throws -> APNsSender {
         let proof: APNsCredential =
             switch credential {
             case .token(let key, let keyID, let teamID): .token(key: key, keyID: keyID, teamID: teamID)
             case .certificate(let chain, let key): .certificate(chainPEM: chain, key: key)
             }
-        return try APNsCourier(
+        return try APNsSender(
             endpoint: APNsEndpoint(host: endpoint.host, port: endpoint.port ?? 443), topic: topic, credential: proof,
             extraTrust: authority, time: time, randomness: randomness, log: log)
     }

@@ -1,5 +1,6 @@
 import Domain
 import Log
+import Pushing
 import World
 
 /// Deliver: what the outbox holds is done, and what came of it is written down.

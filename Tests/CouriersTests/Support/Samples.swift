@@ -1,26 +1,6 @@
 import Domain
 import Relay
-import Synchronization
 import World
-
-/// A clock that moves when it is told to.
-final class ManualTime: TimeSource {
-    private let start: Timestamp
-    private let moved = Mutex(Duration.zero)
-
-    init(_ start: Timestamp = Timestamp(milliseconds: 1_800_000_000_500)) { self.start = start }
-
-    func now() -> Timestamp { start + moved.withLock { $0 } }
-    func instant() -> Instant { Instant(nanoseconds: 1_000_000) + moved.withLock { $0 } }
-    func advance(by duration: Duration) { moved.withLock { $0 += duration } }
-}
-
-/// Draws the highest number that was asked for.
-struct HighestChance: Randomness {
-    func fill(_ bytes: UnsafeMutableRawBufferPointer) {
-        for index in bytes.indices { bytes[index] = 0xff }
-    }
-}
 
 enum Sample {
     static let challenge = "00112233445566778899aabbccddeeff"

@@ -1,10 +1,10 @@
-import Couriers
+import APNs
 import EventLoop
 import FakeAPNs
 import Glibc
 import HTTP2
 import Log
-import Relay
+import Pushing
 import TestSupport
 import Testing
 import World
@@ -45,7 +45,7 @@ import World
             #expect(reason.contains("connect"))
             // The first attempt is followed by another at once; with the third, the second has been reported.
             await rig.sink.lines(of: "apns.disconnected", count: 3)
-            #expect(rig.courier.trouble != nil)
+            #expect(rig.sender.trouble != nil)
         }
     }
 
@@ -161,7 +161,7 @@ import World
     private func isRefusedByTLS(_ rig: Rig) async throws {
         async let outcome = rig.send(rig.push())
         await rig.sink.lines(of: "apns.disconnected", count: 2)
-        rig.courier.close()
+        rig.sender.close()
         #expect(await outcome == .retryAfter(.seconds(1), reason: "closed"))
         let lines = rig.sink.lines.filter { WatchedSink.isOf("apns.disconnected", $0) }
         #expect(lines.allSatisfy { $0.contains("TLS") }, "\(lines)")
@@ -185,10 +185,10 @@ import World
         }
     }
 
-    @Test func aClosedCourierRefuses() async throws {
+    @Test func aClosedSenderRefuses() async throws {
         try await Rig.with { rig in
             #expect(await rig.send(rig.push()) == .accepted)
-            rig.courier.close()
+            rig.sender.close()
             #expect(await rig.send(rig.push()) == .retryAfter(.seconds(1), reason: "closed"))
         }
     }

@@ -1,9 +1,9 @@
-import Couriers
+import APNs
 import Crypto
 import EventLoop
 import FakeAPNs
 import HTTP
-import Relay
+import Pushing
 import TLS
 import Testing
 import World
@@ -108,12 +108,12 @@ import World
             let fault = PushOutcome.credentialFault("\(reason.status) \(reason.rawValue)")
             #expect(await rig.send(rig.push()) == fault)
             #expect(await rig.send(rig.push("b2")) == fault, "other phones would be refused alike")
-            #expect(rig.courier.trouble == "\(reason.status) \(reason.rawValue)")
+            #expect(rig.sender.trouble == "\(reason.status) \(reason.rawValue)")
             #expect(rig.count("apns.credential.refused") == 1)
             #expect(rig.apple.acceptedCount == 0)
             time.advance(by: .seconds(30))
             #expect(await rig.send(rig.push("b2")) == .accepted)
-            #expect(rig.courier.trouble == nil)
+            #expect(rig.sender.trouble == nil)
             #expect(rig.count("apns.credential.accepted") == 1)
             _ = try await rig.apple.nextRequest()
             #expect(try await rig.apple.nextRequest().outcome == .accepted, "nothing came in between")
@@ -123,15 +123,15 @@ import World
     @Test func aWrongKeyIsACredentialFault() async throws {
         try await Rig.with { rig in
             let other = try FakeTeam(at: rig.time.now())
-            let courier = try APNsCourier(
+            let sender = try APNsSender(
                 endpoint: APNsEndpoint(host: "127.0.0.1", port: rig.apple.port), topic: rig.team.topic,
                 credential: .token(key: other.key, keyID: rig.team.keyID, teamID: rig.team.teamID),
                 trust: .pem(try rig.team.authority.certificatePEM()), time: rig.time, randomness: SystemRandomness(),
-                log: rig.courierLog)
+                log: rig.senderLog)
             let push = rig.push()
-            let outcome = await rig.loops[1].perform { await courier.send(push) }
+            let outcome = await rig.loops[1].perform { await sender.send(push) }
             #expect(outcome == .credentialFault("403 InvalidProviderToken"))
-            courier.close()
+            sender.close()
         }
     }
 

@@ -1,4 +1,5 @@
 import Domain
+import Pushing
 import World
 
 /// What leaves for a phone: enough to say who asks, never enough to answer.
@@ -33,29 +34,14 @@ public struct Push: Sendable, Equatable {
     }
 }
 
-/// What the push service said, in the words that all push services share.
-public enum PushOutcome: Sendable, Equatable {
-    /// Taken over; whether the phone got it is another matter.
-    case accepted
-    /// The token is of no use any more, if it was not registered anew since.
-    case tokenDead(since: Timestamp?, reason: String)
-    case retryAfter(Duration, reason: String)
-    /// Our key or certificate is at fault, for every phone alike.
-    case credentialFault(String)
-    /// We sent what we should not have sent.
-    case badRequest(String)
-    /// It may have been taken over or not.
-    case ambiguous(String)
-}
-
 /// A push service. An implementation answers within ten seconds.
-public protocol PushSender: Sendable {
+public protocol PushProvider: Sendable {
     /// Whether phones of this platform, with such a push token, are this service's.
     func serves(_ platform: Platform, pushToken: String) -> Bool
     func send(_ push: Push) async -> PushOutcome
 }
 
-extension PushSender {
+extension PushProvider {
     /// All of them, where a service says nothing else.
     public func serves(_ platform: Platform, pushToken: String) -> Bool { true }
 

@@ -1,11 +1,11 @@
 import FakeAPNs
 import HTTP
 import JSON
-import Relay
+import Pushing
 import Testing
 import World
 
-@testable import Couriers
+@testable import APNs
 
 /// Each row of the table of answers: what follows from it for the push, the connection and the credential.
 @Suite struct AnswerTableTests {

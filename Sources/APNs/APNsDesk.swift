@@ -1,9 +1,8 @@
-import Domain
 import EventLoop
 import HTTP
 import HTTP2
 import Log
-import Relay
+import Pushing
 import World
 
 /// One loop's part of the courier: takes a push, and follows it to its outcome.
@@ -37,7 +36,7 @@ final class APNsDesk {
         return line
     }
 
-    func send(_ push: Push) async -> PushOutcome {
+    func send(_ push: APNsNotification) async -> PushOutcome {
         guard APNsRequest.isToken(push.deviceToken) else { return .badRequest("the device token is not hexadecimal") }
         guard underway < office.options.capacity else {
             return .retryAfter(.seconds(1), reason: "too many pushes wait")
@@ -50,7 +49,7 @@ final class APNsDesk {
         return await deliver(push, until: loop.time.instant() + min(left, office.options.deadline))
     }
 
-    private func deliver(_ push: Push, until end: Instant) async -> PushOutcome {
+    private func deliver(_ push: APNsNotification, until end: Instant) async -> PushOutcome {
         let line = line(to: office.endpoint.serving(push.environment))
         var situation = APNsSituation(sentAt: office.time.now())
         var replays = 0
@@ -86,7 +85,7 @@ final class APNsDesk {
     }
 
     private func ask(
-        _ push: Push, _ bearer: String?, _ client: HTTP2Client, _ line: APNsLine, until end: Instant
+        _ push: APNsNotification, _ bearer: String?, _ client: HTTP2Client, _ line: APNsLine, until end: Instant
     ) async -> Result<Response, RequestFailure> {
         let request = APNsRequest.make(
             push, topic: office.topic, authority: line.endpoint.authority, authorization: bearer)
@@ -97,14 +96,15 @@ final class APNsDesk {
         office.log.debug(
             "apns.answer",
             [
-                .challenge: push.challenge.text, .milliseconds: (loop.time.instant() - start).wholeMilliseconds,
+                .push: push.id, .milliseconds: (loop.time.instant() - start).wholeMilliseconds,
                 .status: (try? result.get())?.status,
             ])
         return result
     }
 
     private func follow(
-        _ verdict: APNsVerdict, _ answer: APNsAnswer, _ push: Push, _ bearer: String?, _ client: HTTP2Client,
+        _ verdict: APNsVerdict, _ answer: APNsAnswer, _ push: APNsNotification, _ bearer: String?,
+        _ client: HTTP2Client,
         _ line: APNsLine
     ) {
         office.learn(answer, verdict, bearer: bearer, environment: push.environment)
@@ -114,7 +114,7 @@ final class APNsDesk {
         }
         guard answer.meaning != .accepted else { return }
         let fields: LogFields = [
-            .challenge: push.challenge.text, .status: answer.status, .reason: answer.reason,
+            .push: push.id, .status: answer.status, .reason: answer.reason,
             .environment: push.environment.rawValue,
         ]
         if verdict.alarm {

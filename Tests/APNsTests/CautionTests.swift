@@ -1,8 +1,7 @@
-import Domain
 import Testing
 import World
 
-@testable import Couriers
+@testable import APNs
 
 @Suite struct BackoffTests {
     private static let bases: [Int64] = [0, 1000, 2000, 4000, 8000, 16_000, 32_000, 40_000, 40_000]

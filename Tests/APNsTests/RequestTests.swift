@@ -1,13 +1,12 @@
-import Domain
 import HTTP
 import HTTP2
-import Relay
+import Pushing
 import Testing
 
-@testable import Couriers
+@testable import APNs
 
 @Suite struct RequestTests {
-    private func request(_ push: Push, authorization: String? = "bearer x") -> ClientRequest {
+    private func request(_ push: APNsNotification, authorization: String? = "bearer x") -> ClientRequest {
         APNsRequest.make(
             push, topic: "com.example.app", authority: "api.push.apple.com", authorization: authorization)
     }
@@ -20,11 +19,11 @@ import Testing
         #expect(
             request.fields.all == [
                 .init("apns-topic", "com.example.app"), .init("apns-push-type", "alert"), .init("apns-priority", "10"),
-                .init("authorization", "bearer x"), .init("apns-id", "01234567-89ab-cdef-0123-456789abcdef"),
-                .init("apns-expiration", "1800000300"), .init("apns-collapse-id", Sample.challenge),
+                .init("authorization", "bearer x"), .init("apns-id", Sample.id),
+                .init("apns-expiration", "1800000300"), .init("apns-collapse-id", Sample.collapseID),
             ])
         #expect(request.neverIndexed == ["apns-id", "apns-expiration", "apns-collapse-id"])
-        #expect(request.body == APNsPayload.bytes(for: Sample.push()))
+        #expect(request.body == Sample.payload)
     }
 
     @Test func aCertificateNeedsNoAuthorization() throws {
@@ -42,15 +41,6 @@ import Testing
     ])
     func whatIsNoTokenNeverBecomesPath(token: String) {
         #expect(!APNsRequest.isToken(token))
-    }
-
-    /// What a platform does not say, the token may.
-    @Test(arguments: [
-        (Platform.ios, Sample.token, true), (.ios, "no token", true), (.other, Sample.token, true),
-        (.other, "APA91bHun4:x", false), (.android, Sample.token, false), (.web, Sample.token, false),
-    ])
-    func phonesOfOtherPlatformsAreNotApples(platform: Platform, token: String, isFor: Bool) {
-        #expect(APNsRequest.isFor(platform, pushToken: token) == isFor)
     }
 
     @Test func sandboxTokensGoToTheSandboxOfApple() {

@@ -1,4 +1,4 @@
-import Relay
+import Pushing
 import World
 
 /// What follows from an answer: for the push, for the connection it came on, and for our credential.

@@ -1,5 +1,3 @@
-import Domain
-
 /// Where a push service that speaks as Apple's does is found.
 public struct APNsEndpoint: Sendable, Hashable {
     public let host: String
@@ -14,7 +12,7 @@ public struct APNsEndpoint: Sendable, Hashable {
     }
 
     /// Apple keeps the tokens of apps from Xcode on a host of their own. Any other service takes both kinds.
-    func serving(_ environment: PushEnvironment) -> APNsEndpoint {
+    func serving(_ environment: APNsNotification.Environment) -> APNsEndpoint {
         guard environment == .sandbox, host == Self.production.host else { return self }
         return APNsEndpoint(host: Self.sandbox.host, port: port)
     }

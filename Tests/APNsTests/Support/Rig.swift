@@ -1,12 +1,11 @@
+import APNs
 import Bytes
-import Couriers
 import Crypto
-import Domain
 import EventLoop
 import FakeAPNs
 import HTTP2
 import Log
-import Relay
+import Pushing
 import TLS
 import TestSupport
 import Testing
@@ -24,15 +23,15 @@ extension APNsOptions {
     }
 }
 
-/// A courier and the service it sends to, each on a loop of its own, with real TLS and HTTP/2 between them.
+/// A sender and the service it sends to, each on a loop of its own, with real TLS and HTTP/2 between them.
 final class Rig: Sendable {
     enum Kind: Sendable { case token, certificate }
 
     let team: FakeTeam
     let apple: FakeAPNs
-    let courier: APNsCourier
+    let sender: APNsSender
     let sink: WatchedSink
-    let courierLog: Log
+    let senderLog: Log
     let loops: [EventLoop]
     let time: any TimeSource
 
@@ -44,7 +43,7 @@ final class Rig: Sendable {
         self.time = time
         sink = WatchedSink()
         let log = Log(minimum: .debug, sink: sink)
-        courierLog = log
+        senderLog = log
         let now = SystemTime().now()
         team = try FakeTeam(names: names, at: now)
         apple = FakeAPNs(
@@ -60,7 +59,7 @@ final class Rig: Sendable {
             credential = .certificate(chainPEM: try provider.certificatePEM(), key: try provider.keyPEM())
         }
         let trust = trusts ? team.authority : try FakeTeam(at: now).authority
-        courier = try APNsCourier(
+        sender = try APNsSender(
             endpoint: APNsEndpoint(host: "127.0.0.1", port: port), topic: team.topic, credential: credential,
             trust: .pem(try trust.certificatePEM()), time: time, randomness: SystemRandomness(), log: log,
             options: options)
@@ -76,7 +75,7 @@ final class Rig: Sendable {
         let rig = try await Rig(
             group.loops, kind, time, limits, tokenUpdates, trusts: trusts, names: names, options: options)
         try await body(rig)
-        rig.courier.close()
+        rig.sender.close()
         await rig.loops[1].perform {}
         await rig.apple.stop()
     }
@@ -84,16 +83,17 @@ final class Rig: Sendable {
     /// A push of its own, in time.
     func push(
         _ token: String = Sample.token, number: UInt64 = .random(in: 0...UInt64.max),
-        environment: PushEnvironment = .production, detail: PushDetail = .full, lives: Duration = .seconds(300)
-    ) -> Push {
-        let digits = String(number, radix: 16)
+        environment: APNsNotification.Environment = .production, lives: Duration = .seconds(300)
+    ) -> APNsNotification {
+        let digits = String(number & 0xffff_ffff_ffff, radix: 16)
         return Sample.push(
-            id: String(repeating: "0", count: 32 - digits.utf8.count) + digits, token: token,
-            environment: environment, detail: detail, expiresAt: time.now() + lives)
+            id: "00000000-0000-0000-0000-" + String(repeating: "0", count: 12 - digits.utf8.count) + digits,
+            token: token,
+            environment: environment, expiresAt: time.now() + lives)
     }
 
-    func send(_ push: Push, on loop: Int = 1) async -> PushOutcome {
-        await loops[loop].perform { [courier] in await courier.send(push) }
+    func send(_ push: APNsNotification, on loop: Int = 1) async -> PushOutcome {
+        await loops[loop].perform { [sender] in await sender.send(push) }
     }
 
     /// How often that event stands in the log.

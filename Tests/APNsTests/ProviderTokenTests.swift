@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 import World
 
-@testable import Couriers
+@testable import APNs
 
 @Suite struct ProviderTokenTests {
     private let time = ManualTime()

@@ -1,0 +1,26 @@
+import APNs
+import Domain
+import Relay
+import Testing
+
+@testable import Couriers
+
+@Suite struct NotificationTests {
+    @Test func everythingOfThePushIsThere() {
+        let push = Sample.push(environment: .sandbox)
+        #expect(
+            push.notification
+                == APNsNotification(
+                    id: "01234567-89ab-cdef-0123-456789abcdef", deviceToken: Sample.token, environment: .sandbox,
+                    payload: APNsPayload.bytes(for: push), collapseID: Sample.challenge, expiresAt: push.expiresAt))
+    }
+
+    /// What a platform does not say, the token may.
+    @Test(arguments: [
+        (Platform.ios, Sample.token, true), (.ios, "no token", true), (.other, Sample.token, true),
+        (.other, "APA91bHun4:x", false), (.android, Sample.token, false), (.web, Sample.token, false),
+    ])
+    func phonesOfOtherPlatformsAreNotApples(platform: Platform, token: String, isFor: Bool) {
+        #expect(APNsCourier.isFor(platform, pushToken: token) == isFor)
+    }
+}
