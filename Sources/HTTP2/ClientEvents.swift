@@ -23,7 +23,8 @@ extension HTTP2Client: LinkOwner {
             [
                 (NGHTTP2_SETTINGS_ENABLE_PUSH, 0),
                 (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, UInt32(options.responseHeaderBytes)),
-            ], connectionWindow: 1_048_576)
+            ])
+        session.openWindow(1_048_576)
         link?.flush()
     }
 

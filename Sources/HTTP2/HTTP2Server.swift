@@ -9,26 +9,30 @@ import World
 public final class HTTP2Server {
     let loop: EventLoop
     let handler: any Handler
+    let keeper: (any ServerKeeper)?
     let limits: ServerLimits
     let log: Log
     let buffers = SharedBuffers()
     private var tls: TLSServerContext?
     private var listener: Listener?
     private var connections: [ObjectIdentifier: ServerConnection] = [:]
+    private var accepted = 0
     private var httpDate = HTTPDate()
     private var date: (text: [UInt8], readAt: Instant)?
     private var drained: (() -> Void)?
     private var drainLimit: TimerID?
     private var exhaustedAt: Instant?
 
-    /// The port is bound here. Without `tls` (for tests only) the client must know that this is HTTP/2.
+    /// The port is bound here. Without `tls` (for tests only) the client must know that this is HTTP/2. A `keeper` has every
+    /// connection in hand.
     public init(
         loop: EventLoop, address: SocketAddress, tls: TLSServerContext?, handler: any Handler,
-        limits: ServerLimits = ServerLimits(), log: Log
+        keeper: (any ServerKeeper)? = nil, limits: ServerLimits = ServerLimits(), log: Log
     ) throws(SystemFailure) {
         self.loop = loop
         self.tls = tls
         self.handler = handler
+        self.keeper = keeper
         self.limits = limits
         self.log = log
         let listener = try Listener(loop: loop, address: address)
@@ -89,7 +93,18 @@ public final class HTTP2Server {
             close(fd)
             return
         }
-        var session: TLSSession?
+        var (session, tls): (TLSSession?, TLSServerContext?) = (nil, tls)
+        var isIgnored = false
+        accepted += 1
+        switch keeper?.admit(accepted) {
+        case nil, .serve: break
+        case .serveWith(let another): tls = another
+        case .ignore: isIgnored = true
+        case .cut:
+            Socket.setReset(fd)
+            close(fd)
+            return
+        }
         if let tls {
             do throws(TLSFailure) { session = try TLSSession(server: tls, fd: fd) } catch {
                 log.warning("connection.refused", [.error: error.description])
@@ -97,9 +112,9 @@ public final class HTTP2Server {
                 return
             }
         }
-        let connection = ServerConnection(server: self, fd: fd, tls: session, remote: remote.host)
+        let connection = ServerConnection(server: self, fd: fd, number: accepted, tls: session, remote: remote.host)
         connections[ObjectIdentifier(connection)] = connection
-        connection.start()
+        if isIgnored { connection.ignore() } else { connection.start() }
     }
 
     func ended(_ connection: ServerConnection) {

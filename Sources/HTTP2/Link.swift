@@ -45,6 +45,8 @@ final class Link {
         case up
         /// All is sent; waits for the peer to have read it, because a close with bytes unread would reset it away.
         case lingering
+        /// The socket stands, and nobody looks at it.
+        case frozen
         case ended
     }
 
@@ -100,6 +102,20 @@ final class Link {
         }
     }
 
+    /// In place of `start`: as if it had been frozen at once.
+    func stand(owner: any LinkOwner) {
+        self.owner = owner
+        freeze()
+    }
+
+    /// Neither reads nor writes any more, and lets the socket stand until the end.
+    func freeze() {
+        guard isOpen else { return }
+        state = .frozen
+        watch?.cancel()
+        watch = nil
+    }
+
     private func ready(_ readiness: Readiness) {
         switch state {
         case .handshake: handshake()
@@ -109,7 +125,7 @@ final class Link {
             // Not reading, and yet told: both directions are gone.
             if state == .up, isBlocked, !readiness.isDisjoint(with: [.hangUp, .failed]) { end(.closed) }
         case .lingering: drain()
-        case .ended: break
+        case .frozen, .ended: break
         }
     }
 
@@ -292,10 +308,11 @@ final class Link {
         }
     }
 
-    /// For a peer that does not take what it is sent: without it the kernel would go on trying.
+    /// For a peer that does not take what it is sent: without it the kernel would go on trying. Nothing is said before.
     func reset() {
         guard state != .ended else { return }
         Socket.setReset(fd)
+        state = .frozen
         end(.finished)
     }
 

@@ -6,18 +6,28 @@ import TLS
 import World
 
 /// One client's connection: what nghttp2 tells becomes requests, and answers go back.
-final class ServerConnection: LinkOwner, TurnEnd {
-    let loop: EventLoop
+public final class ServerConnection: LinkOwner, TurnEnd {
+    public let loop: EventLoop
     let limits: ServerLimits
     private let handler: any Handler
     let log: Log
-    let remote: String
+    public let remote: String
+    /// Among those of its server, from 1.
+    public let number: Int
     let link: Link
     private let scratch: SessionScratch
     /// Until the connection ends, which takes it out of the server again.
     private let server: HTTP2Server
+    private var keeper: (any ConnectionKeeper)?
+
+    /// What the first SETTINGS say; nil: nothing, and so there is no limit.
+    public var streamLimit: UInt32?
+    /// Requests above it are not looked at: the client has been told so, or is to be told nothing at all.
+    var lastStream = Int32.max
 
     var session: Session?
+    /// The SETTINGS have been submitted.
+    private var hasBegun = false
     private var certificate: ClientCertificate?
     private var scanner = FrameScanner(skipping: FrameScanner.preface)
     private var budget: AbuseBudget
@@ -37,8 +47,9 @@ final class ServerConnection: LinkOwner, TurnEnd {
     var isDraining = false
     var isTerminated = false
 
-    init(server: HTTP2Server, fd: Int32, tls: TLSSession?, remote: String) {
+    init(server: HTTP2Server, fd: Int32, number: Int, tls: TLSSession?, remote: String) {
         self.server = server
+        self.number = number
         loop = server.loop
         limits = server.limits
         handler = server.handler
@@ -47,6 +58,7 @@ final class ServerConnection: LinkOwner, TurnEnd {
         link = Link(loop: loop, fd: fd, tls: tls, buffers: server.buffers)
         scratch = server.buffers.session
         requestNanoseconds = limits.request.wholeNanoseconds
+        streamLimit = limits.streams
         let now = loop.now
         budget = AbuseBudget(capacity: limits.abuseCapacity, perSecond: limits.abusePerSecond, now: now)
         clock = ConnectionClock(limits: limits, now: now)
@@ -61,6 +73,9 @@ final class ServerConnection: LinkOwner, TurnEnd {
         check()
     }
 
+    /// In place of `start`: it stands, and that is all.
+    func ignore() { link.stand(owner: self) }
+
     // MARK: The link
 
     func linkIsUp() {
@@ -72,13 +87,22 @@ final class ServerConnection: LinkOwner, TurnEnd {
                 authority: peer.authority == .websites ? .websites : .phones, uris: peer.uris,
                 keyThumbprint: peer.keyThumbprint)
         }
-        session.submitSettings(
-            [
-                (NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.streams),
-                (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.streamWindow),
-                (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, UInt32(limits.headerBytes)),
-                (NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1),
-            ], connectionWindow: limits.connectionWindow)
+        if let keeper = server.keeper {
+            self.keeper = keeper.opened(self)
+            // nghttp2 sends SETTINGS ahead of whatever waits.
+            if session.wantsWrite { link.flush() }
+            // The keeper may have had enough of it.
+            guard link.isOpen else { return }
+        }
+        hasBegun = true
+        var settings: [(nghttp2_settings_id, UInt32)] = [
+            (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.streamWindow),
+            (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, UInt32(limits.headerBytes)),
+            (NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1),
+        ]
+        if let streamLimit { settings.append((NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, streamLimit)) }
+        session.submitSettings(settings)
+        session.openWindow(limits.connectionWindow)
         clock.handshakeEnded(loop.now)
         link.flush()
         check()
@@ -115,7 +139,7 @@ final class ServerConnection: LinkOwner, TurnEnd {
     }
 
     func linkIsDrained() -> Bool {
-        guard let session else { return false }
+        guard let session, hasBegun else { return false }
         notePending()
         return session.isFinished
     }
@@ -134,10 +158,12 @@ final class ServerConnection: LinkOwner, TurnEnd {
         // nghttp2 goes before what its streams point to.
         session = nil
         withExtendedLifetime(streams) {}
+        keeper?.ended()
+        keeper = nil
         server.ended(self)
     }
 
-    func turnEnded() {
+    public func turnEnded() {
         flushAtTurnEnd = false
         link.flush()
         notePending()
@@ -220,15 +246,18 @@ final class ServerConnection: LinkOwner, TurnEnd {
         incomplete -= 1
         stream.isWhole = true
         pendingBodyBytes -= stream.body.count
-        guard !stream.isDiscarded else { return }
+        guard !stream.isDiscarded, id <= lastStream else { return }
         guard inFlight < limits.inFlight else {
             session.submitReset(id, NGHTTP2_REFUSED_STREAM)
             return
         }
         let request = stream.takeRequest(certificate: certificate, remote: remote)
-        switch handler.handle(request) {
+        let reply: Reply?
+        if let keeper { reply = keeper.handle(request, stream: id) } else { reply = handler.handle(request) }
+        switch reply {
         case .now(let response): answer(stream, response)
         case .later(let deadline, let late, let work): begin(stream, deadline, late, work)
+        case nil: break
         }
     }
 
@@ -258,7 +287,7 @@ final class ServerConnection: LinkOwner, TurnEnd {
         stream.body = []
     }
 
-    private func answer(_ stream: ServerStream, _ response: Response) {
+    func answer(_ stream: ServerStream, _ response: Response) {
         guard let session, !stream.isAnswered else { return }
         stream.isAnswered = true
         unsent += 1
@@ -282,5 +311,6 @@ final class ServerConnection: LinkOwner, TurnEnd {
             pendingBodyBytes -= stream.body.count
         }
         stream.exchange?.cancel()
+        keeper?.closed(stream: id)
     }
 }

@@ -98,7 +98,7 @@ extension ServerConnection {
     func finalGoAway() {
         guard let session, drainPing != nil else { return }
         drainPing = nil
-        session.submitGoAway(NGHTTP2_NO_ERROR)
+        session.submitGoAway(NGHTTP2_NO_ERROR.rawValue, lastStream: min(lastStream, session.lastProcessed))
         flushSoon()
     }
 

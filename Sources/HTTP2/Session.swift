@@ -178,9 +178,13 @@ final class Session {
 
     var wantsWrite: Bool { nghttp2_session_want_write(session) != 0 }
 
-    func submitSettings(_ settings: [(nghttp2_settings_id, UInt32)], connectionWindow: Int32) {
+    func submitSettings(_ settings: [(nghttp2_settings_id, UInt32)]) {
         let entries = settings.map { nghttp2_settings_entry(settings_id: Int32($0.0.rawValue), value: $0.1) }
         nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), entries, entries.count)
+    }
+
+    /// What may come for all streams together before we have looked at it.
+    func openWindow(_ connectionWindow: Int32) {
         nghttp2_session_set_local_window_size(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, connectionWindow)
     }
 
@@ -252,11 +256,12 @@ final class Session {
     /// GOAWAY that refuses nothing yet.
     func submitShutdownNotice() { nghttp2_submit_shutdown_notice(session) }
 
-    /// GOAWAY with the last stream that we have begun to work on.
-    func submitGoAway(_ code: nghttp2_error_code) {
-        nghttp2_submit_goaway(
-            session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nghttp2_session_get_last_proc_stream_id(session),
-            code.rawValue, nil, 0)
+    /// The last stream that we have begun to work on.
+    var lastProcessed: Int32 { nghttp2_session_get_last_proc_stream_id(session) }
+
+    /// GOAWAY that refuses the streams above `lastStream`.
+    func submitGoAway(_ code: UInt32, lastStream: Int32) {
+        nghttp2_submit_goaway(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), lastStream, code, nil, 0)
     }
 
     /// GOAWAY, and nothing is read any more.

@@ -87,7 +87,8 @@ struct TestServer: Sendable {
 
     static func with<Value>(
         limits: ServerLimits = ServerLimits(), tls: Bool = true, crl: [UInt8]? = nil,
-        certificates: TestCertificates? = nil, handler: @escaping @Sendable (Request) -> Reply,
+        certificates: TestCertificates? = nil, keeper: (@Sendable () -> any ServerKeeper)? = nil,
+        handler: @escaping @Sendable (Request) -> Reply,
         _ body: (TestServer) async throws -> Value
     ) async throws -> Value {
         let group = try LoopGroup.start(count: 1, time: SystemTime())
@@ -101,7 +102,8 @@ struct TestServer: Sendable {
             Result {
                 guard let address = SocketAddress(host: "127.0.0.1", port: 0) else { throw SystemFailure("address", 0) }
                 let server = try HTTP2Server(
-                    loop: loop, address: address, tls: context, handler: TestHandler(handler), limits: limits, log: log)
+                    loop: loop, address: address, tls: context, handler: TestHandler(handler), keeper: keeper?(),
+                    limits: limits, log: log)
                 try server.start()
                 return LoopBound(server, on: loop)
             }
