@@ -156,7 +156,9 @@ let package = Package(
                 "TLS", "World", "twoefay", "twoefayd",
             ]),
         tests("EventLoop", ["EventLoop", "World"]),
-        tests("FakeAPNs", ["Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "JSON", "Log", "World"]),
+        tests(
+            "FakeAPNs",
+            ["Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "TLS", "TestSupport", "World"]),
         tests(
             "Faults",
             [

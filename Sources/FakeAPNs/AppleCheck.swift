@@ -6,6 +6,7 @@ import JSON
 struct AppleCheck {
     let topic: String
     static let payloadLimit = 4096
+    private static let start = "/3/device/"
     static let collapseLimit = 64
     private static let pushTypes: Set<String> = [
         "alert", "background", "complication", "controls", "fileprovider", "liveactivity", "location", "mdm",
@@ -15,6 +16,15 @@ struct AppleCheck {
     enum Finding {
         case right(ReceivedPush)
         case wrong(AppleReason)
+    }
+
+    /// What comes first, whoever asks: the method and the path.
+    func wrongAddress(_ request: Request) -> AppleReason? {
+        guard request.method == "POST" else { return .methodNotAllowed }
+        guard request.path.hasPrefix(Self.start) || request.path == "/3/device", request.query == nil else {
+            return .badPath
+        }
+        return nil
     }
 
     func look(at request: Request, providerToken: String?) -> Finding {
@@ -58,12 +68,8 @@ struct AppleCheck {
     }
 
     private func device(in request: Request) throws(Wrong) -> String {
-        guard request.method == "POST" else { throw Wrong(.methodNotAllowed) }
-        let start = "/3/device/"
-        guard request.path == "/3/device" || request.path.hasPrefix(start), request.query == nil else {
-            throw Wrong(.badPath)
-        }
-        let device = String(request.path.dropFirst(start.count))
+        if let reason = wrongAddress(request) { throw Wrong(reason) }
+        let device = String(request.path.dropFirst(Self.start.count))
         guard !device.isEmpty else { throw Wrong(.missingDeviceToken) }
         let isHexadecimal = device.utf8.allSatisfy { byte in
             (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte | 0x20)

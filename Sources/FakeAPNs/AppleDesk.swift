@@ -6,132 +6,151 @@ import Log
 import Synchronization
 import World
 
-/// Judges requests and answers them. It knows no socket.
+/// Judges requests and says what they get. It knows no connection.
 final class AppleDesk: Handler {
     private struct State {
         var tokens: ProviderTokenCheck
         var script = Script()
+        var mischief = Mischief()
+        var rules = RuleCounts()
+        var receptions = Turns<Reception>()
         var accepted = 0
+        var deliveries = DeliveryCount()
+    }
+
+    /// What a request comes to.
+    enum Judgement {
+        case wrong(AppleReason)
+        case right(ReceivedPush, ScriptedAnswer)
     }
 
     let pushes: Mailbox<ReceivedPush>
     let requests: Mailbox<RecordedRequest>
+    let loop: EventLoop
     private let check: AppleCheck
-    private let loop: EventLoop
+    private let keeping: Keeping
     private let randomness: any Randomness
     private let log: Log
-    private let onPush: (@Sendable (ReceivedPush) -> Void)?
+    private let listeners: Listeners
     private let state: Mutex<State>
 
+    /// Those who are told at once, on the loop.
+    struct Listeners: Sendable {
+        var push: (@Sendable (ReceivedPush) -> Void)?
+        var request: (@Sendable (RecordedRequest) -> Void)?
+    }
+
     init(
-        check: AppleCheck, tokens: ProviderTokenCheck, loop: EventLoop, randomness: any Randomness, log: Log,
-        onPush: (@Sendable (ReceivedPush) -> Void)?
+        check: AppleCheck, tokens: ProviderTokenCheck, loop: EventLoop, keeping: Keeping,
+        randomness: any Randomness, log: Log, listeners: Listeners
     ) {
         self.check = check
         self.loop = loop
+        self.keeping = keeping
         self.randomness = randomness
         self.log = log
-        self.onPush = onPush
+        self.listeners = listeners
         state = Mutex(State(tokens: tokens))
-        pushes = Mailbox(loop: loop)
-        requests = Mailbox(loop: loop)
+        pushes = Mailbox(loop: loop, capacity: keeping.newest)
+        requests = Mailbox(loop: loop, capacity: keeping.newest)
     }
 
+    // MARK: What is asked of it
+
     var acceptedCount: Int { state.withLock { $0.accepted } }
+    var deliveries: Deliveries { state.withLock { $0.deliveries.result } }
+    var streams: StreamLimits? { state.withLock { $0.mischief.streams } }
 
     func script(_ prefix: String, _ answers: [ScriptedAnswer], repeatsLast: Bool) {
         state.withLock { $0.script.set(prefix, answers, repeatsLast: repeatsLast) }
     }
 
-    func handle(_ request: Request) -> Reply {
-        switch judge(request) {
-        case .wrong(let reason):
-            record(request, nil, .refused(reason))
-            return .now(answer(request, reason))
-        case .right(let push):
-            return reply(to: request, push, state.withLock { $0.script.take(for: push.deviceToken) }, after: .zero)
+    func misbehave(_ mischief: Mischief) {
+        state.withLock { state in
+            state.mischief = mischief
+            state.rules = RuleCounts(mischief.rules)
         }
     }
 
-    func tooLarge() -> Response { answer(nil, .payloadTooLarge) }
+    func meet(_ receptions: [Reception], repeatsLast: Bool) {
+        state.withLock { $0.receptions = Turns(receptions, repeatsLast: repeatsLast) }
+    }
 
-    private func judge(_ request: Request) -> AppleCheck.Finding {
-        // The path and the method come first, whoever asks.
-        let finding = check.look(at: request, providerToken: nil)
-        switch finding {
-        case .wrong(.badPath), .wrong(.methodNotAllowed): return finding
-        default: break
-        }
+    func nextReception() -> Reception { state.withLock { $0.receptions.next() } ?? .serve }
+
+    // MARK: Requests
+
+    func judge(_ request: Request) -> Judgement {
+        if let reason = check.wrongAddress(request) { return .wrong(reason) }
+        let token: String?
         switch state.withLock({ $0.tokens.look(at: request, now: loop.time.now()) }) {
         case .wrong(let reason): return .wrong(reason)
-        case .right(let token): return check.look(at: request, providerToken: token)
+        case .right(let found): token = found
+        }
+        switch check.look(at: request, providerToken: token) {
+        case .wrong(let reason): return .wrong(reason)
+        case .right(let push):
+            return state.withLock { state in
+                let answer = state.script.take(for: push.deviceToken) ?? state.rules.next() ?? .accept
+                let latency = state.mischief.latency
+                return .right(push, latency > .zero ? .after(latency, answer) : answer)
+            }
         }
     }
 
-    private func reply(
-        to request: Request, _ push: ReceivedPush, _ scripted: ScriptedAnswer, after delay: Duration
-    ) -> Reply {
-        let outcome: RecordedRequest.Outcome
-        var response: Response?
-        switch scripted {
-        case .after(let further, let then): return reply(to: request, push, then, after: delay + further)
-        case .accept: (outcome, response) = (.accepted, accepted(request))
-        case .refuse(let reason, let timestamp):
-            (outcome, response) = (.refused(reason), answer(request, reason, timestamp))
-        case .respond(let given): (outcome, response) = (.other, given)
-        case .silence: (outcome, response) = (.other, nil)
-        }
-        record(request, push, outcome)
-        guard let response else { return silence }
-        guard delay > .zero else { return .now(response) }
-        return .later(deadline: delay + .seconds(60), late: response) { [loop] in
-            await loop.sleep(for: delay)
-            return .response(response)
+    /// For a request of which no connection is known: nothing but its answer can be done to it.
+    func handle(_ request: Request) -> Reply {
+        switch judge(request) {
+        case .wrong(let reason): return .now(refusal(reason, id: request.fields["apns-id"]))
+        case .right(let push, _):
+            accept(push, isAnswered: true)
+            return .now(acceptance(push))
         }
     }
 
-    /// Work that goes on, and not a held request: a server that drains answers those.
-    private var silence: Reply {
-        let nothing = Response(status: 500)
-        let day = Duration.seconds(24 * 3600)
-        return .later(deadline: day, late: nothing) { [loop] in
-            await loop.sleep(for: day)
-            return .response(nothing)
-        }
-    }
+    func tooLarge() -> Response { refusal(.payloadTooLarge, id: nil) }
 
-    private func record(_ request: Request, _ push: ReceivedPush?, _ outcome: RecordedRequest.Outcome) {
-        if case .refused(let reason) = outcome {
+    func record(_ request: RecordedRequest) {
+        if case .refused(let reason) = request.outcome {
             log.info("fake_apns.refused", [.status: reason.status, .reason: reason.rawValue])
         }
-        requests.put(RecordedRequest(push: push, path: request.path, outcome: outcome))
-        guard outcome == .accepted, let push else { return }
+        requests.put(request)
+        listeners.request?(request)
+    }
+
+    func accept(_ push: ReceivedPush, isAnswered: Bool) {
         log.info("fake_apns.accepted", [.challenge: push.challenge])
-        state.withLock { $0.accepted += 1 }
+        state.withLock { state in
+            state.accepted += 1
+            if keeping.deliveries { state.deliveries.add(push.id, isAnswered: isAnswered) }
+        }
         pushes.put(push)
-        onPush?(push)
+        listeners.push?(push)
     }
 
-    private func accepted(_ request: Request) -> Response {
-        Response(status: 200, fields: Fields([Fields.Field("apns-id", id(of: request))]))
+    // MARK: Answers
+
+    func acceptance(_ push: ReceivedPush) -> Response {
+        Response(status: 200, fields: Fields([Fields.Field("apns-id", push.id)]))
     }
 
-    private func answer(_ request: Request?, _ reason: AppleReason, _ timestamp: Timestamp? = nil) -> Response {
+    /// `id` is the request's own; where it brought none, or none that is right, there is a new one.
+    func refusal(
+        _ reason: AppleReason, id: String?, timestamp: Timestamp? = nil, retryAfter: Duration? = nil
+    ) -> Response {
         var body: JSONObject = ["reason": .string(reason.rawValue)]
         if reason.status == 410 {
             body["timestamp"] = .integer((timestamp ?? loop.time.now()).milliseconds)
         }
-        return Response(
-            status: reason.status,
-            fields: Fields([
-                Fields.Field("apns-id", id(of: request)), Fields.Field("content-type", "application/json"),
-            ]),
-            body: JSONWriter.write(body))
+        var fields = [
+            Fields.Field("apns-id", id.flatMap { AppleCheck.isUUID($0) ? $0 : nil } ?? newID()),
+            Fields.Field("content-type", "application/json"),
+        ]
+        if let retryAfter { fields.append(Fields.Field("retry-after", String(retryAfter.components.seconds))) }
+        return Response(status: reason.status, fields: Fields(fields), body: JSONWriter.write(body))
     }
 
-    /// The request's own, or a new one where it brought none.
-    private func id(of request: Request?) -> String {
-        if let id = request?.fields["apns-id"], AppleCheck.isUUID(id) { return id }
+    private func newID() -> String {
         var rest = Substring(Hex.encode(randomness.bytes(16)))
         return [8, 4, 4, 4, 12].map { count in
             defer { rest = rest.dropFirst(count) }

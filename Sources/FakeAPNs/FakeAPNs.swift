@@ -16,6 +16,7 @@ import World
 public final class FakeAPNs: Sendable {
     private struct Running {
         var server: LoopBound<HTTP2Server>?
+        var floor: LoopBound<AppleFloor>?
         var host = "127.0.0.1"
         var port: UInt16 = 0
         var tls: TLSServerContext
@@ -27,13 +28,15 @@ public final class FakeAPNs: Sendable {
     private let log: Log
     private let running: Mutex<Running>
 
-    /// `onPush` is called on the loop for every push that is accepted: this is where a phone would ring.
+    /// `onPush` is called on the loop for every push that is accepted: this is where a phone would ring. `onRequest` is
+    /// told of every request when it has come, and of what it gets.
     ///
     /// - Parameter tokenUpdates: different provider tokens within 20 minutes; one more is refused as too many.
     public init(
         loop: EventLoop, tls: TLSServerContext, topic: String, authentication: ProviderAuthentication,
-        tokenUpdates: Int = 50, limits: ServerLimits = FakeAPNs.limits, randomness: any Randomness, log: Log,
-        onPush: (@Sendable (ReceivedPush) -> Void)? = nil
+        tokenUpdates: Int = 50, limits: ServerLimits = FakeAPNs.limits, keeping: Keeping = .everything,
+        randomness: any Randomness, log: Log, onPush: (@Sendable (ReceivedPush) -> Void)? = nil,
+        onRequest: (@Sendable (RecordedRequest) -> Void)? = nil
     ) {
         self.loop = loop
         self.limits = limits
@@ -41,14 +44,17 @@ public final class FakeAPNs: Sendable {
         running = Mutex(Running(tls: tls))
         desk = AppleDesk(
             check: AppleCheck(topic: topic), tokens: ProviderTokenCheck(authentication, updateLimit: tokenUpdates),
-            loop: loop, randomness: randomness, log: log, onPush: onPush)
+            loop: loop, keeping: keeping, randomness: randomness, log: log,
+            listeners: AppleDesk.Listeners(push: onPush, request: onRequest))
     }
 
-    /// Apple's connections stand for hours. Streams get a second to end when the service leaves.
+    /// Apple's connections stand for hours. Streams get a second to end when the service leaves. That a client is reset
+    /// often is what it may have been told to bear.
     public static var limits: ServerLimits {
         var limits = ServerLimits()
         limits.idle = .seconds(24 * 3600)
         limits.drain = .seconds(1)
+        limits.abuseCapacity = .max / 2
         return limits
     }
 
@@ -72,11 +78,14 @@ public final class FakeAPNs: Sendable {
                 guard let address = SocketAddress(host: host, port: port ?? running.port) else {
                     throw SystemFailure("address \(host)", EINVAL)
                 }
+                let floor = AppleFloor(desk: desk, before: running.floor?.value.total ?? 0)
                 let server = try HTTP2Server(
-                    loop: loop, address: address, tls: running.tls, handler: desk, limits: limits, log: log)
+                    loop: loop, address: address, tls: running.tls, handler: desk, keeper: floor, limits: limits,
+                    log: log)
                 try server.start()
                 let before = running.server
                 running.server = LoopBound(server, on: loop)
+                running.floor = LoopBound(floor, on: loop)
                 running.host = host
                 running.port = server.port
                 return .success((server.port, before))
@@ -106,13 +115,62 @@ public final class FakeAPNs: Sendable {
         }
     }
 
-    // MARK: What it does and what came
+    // MARK: What it does
 
     /// The next requests for tokens that begin so get these answers, one each; then they are accepted again, or get the
     /// last answer for ever. No answers: forget what was scripted. The longest beginning counts.
     public func script(_ prefix: String, _ answers: ScriptedAnswer..., repeatsLast: Bool = false) {
         desk.script(prefix, answers, repeatsLast: repeatsLast)
     }
+
+    /// What goes wrong for everybody from now on, in place of what did before; counts begin anew. Standing connections are
+    /// told of their new stream limits.
+    public func misbehave(_ mischief: Mischief) async {
+        desk.misbehave(mischief)
+        await onFloor(nil) { $0.change(mischief.streams) }
+    }
+
+    /// The next connections are met so, one each; then they are served again, or met as the last one was for ever.
+    public func meet(_ receptions: Reception..., repeatsLast: Bool = false) {
+        desk.meet(receptions, repeatsLast: repeatsLast)
+    }
+
+    // MARK: Connections that stand, by their number since the service was made (from 1); nil: all
+
+    /// SETTINGS again.
+    public func announce(streams: UInt32, on connection: Int? = nil) async {
+        await onFloor(connection) { $0.announce(streams: streams) }
+    }
+
+    /// GOAWAY on connections that stand, while the service stays: the newest so many streams without an answer yet were not
+    /// processed.
+    public func sayGoAway(replays: Int = 0, on connection: Int? = nil) async {
+        await onFloor(connection) { $0.goAway(replays: replays) }
+    }
+
+    /// From here on nothing is read or written on it.
+    public func freeze(connection: Int? = nil) async { await onFloor(connection) { $0.freeze() } }
+
+    /// A TCP reset.
+    public func cut(connection: Int? = nil) async { await onFloor(connection) { $0.cut() } }
+
+    /// The numbers of those that stand, the frozen ones too.
+    public var connections: [Int] {
+        get async {
+            await loop.perform { [self] in
+                running.withLock(\.floor).map { $0.value.standing.keys.sorted() } ?? []
+            }
+        }
+    }
+
+    private func onFloor(_ number: Int?, _ body: @escaping @Sendable (AppleConnection) -> Void) async {
+        await loop.perform { [self] in
+            guard let floor = running.withLock(\.floor) else { return }
+            for connection in floor.value.chosen(number) { body(connection) }
+        }
+    }
+
+    // MARK: What came
 
     /// Pushes that were accepted and not handed out yet, one a call, in order.
     public func next(within duration: Duration = .seconds(120)) async throws(NothingCame) -> ReceivedPush {
@@ -126,4 +184,7 @@ public final class FakeAPNs: Sendable {
 
     /// How many requests were accepted.
     public var acceptedCount: Int { desk.acceptedCount }
+
+    /// Which pushes were accepted, and which of them more than once.
+    public var deliveries: Deliveries { desk.deliveries }
 }

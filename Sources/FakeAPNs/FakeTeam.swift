@@ -15,7 +15,10 @@ public struct FakeTeam: Sendable {
     public let authority: CertificateAuthority
     /// Signs the certificates of providers that come without tokens.
     public let providers: CertificateAuthority
-    private let server: IssuedCertificate
+    let server: IssuedCertificate
+    let names: [String]
+    let made: Timestamp
+    let randomness: any Randomness
 
     /// - Parameter names: host names and addresses under which the service is found.
     public init(
@@ -23,6 +26,9 @@ public struct FakeTeam: Sendable {
         randomness: any Randomness = SystemRandomness()
     ) throws(CryptoFailure) {
         self.topic = topic
+        self.names = names
+        self.randomness = randomness
+        made = now
         key = try P256PrivateKey.generate(randomness)
         authority = try CertificateAuthority.create(
             commonName: "Fake APNs", days: 30, at: now, randomness: randomness)

@@ -10,18 +10,41 @@ public struct NothingCame: Error, Sendable, Equatable {
 final class Mailbox<Item: Sendable>: Sendable {
     private struct State {
         var items: [Item] = []
+        /// What stands before it has been handed out.
+        var start = 0
         var waiting: [(number: Int, continuation: CheckedContinuation<Item?, Never>)] = []
         var numbers = 0
+
+        mutating func take() -> Item? {
+            guard start < items.count else { return nil }
+            let item = items[start]
+            drop()
+            return item
+        }
+
+        mutating func drop() {
+            start += 1
+            guard start > 64, start > items.count / 2 else { return }
+            items.removeFirst(start)
+            start = 0
+        }
     }
 
     private let loop: EventLoop
+    private let capacity: Int
     private let state = Mutex(State())
 
-    init(loop: EventLoop) { self.loop = loop }
+    /// Of more than `capacity` the oldest are dropped.
+    init(loop: EventLoop, capacity: Int = .max) {
+        self.loop = loop
+        self.capacity = capacity
+    }
 
     func put(_ item: Item) {
         let waiting = state.withLock { state -> CheckedContinuation<Item?, Never>? in
             guard !state.waiting.isEmpty else {
+                guard capacity > 0 else { return nil }
+                if state.items.count - state.start >= capacity { state.drop() }
                 state.items.append(item)
                 return nil
             }
@@ -34,7 +57,7 @@ final class Mailbox<Item: Sendable>: Sendable {
         let item = await withCheckedContinuation { continuation in
             let (item, number) = state.withLock { state -> (Item?, Int) in
                 state.numbers += 1
-                guard state.items.isEmpty else { return (state.items.removeFirst(), 0) }
+                if let item = state.take() { return (item, 0) }
                 state.waiting.append((state.numbers, continuation))
                 return (nil, state.numbers)
             }

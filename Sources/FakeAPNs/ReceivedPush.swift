@@ -29,7 +29,7 @@ public struct RecordedRequest: Sendable, Equatable {
     public enum Outcome: Sendable, Equatable {
         case accepted
         case refused(AppleReason)
-        /// Never answered, or with something that Apple would not say.
+        /// Never answered, or with something that Apple would not say; it may have been accepted all the same.
         case other
     }
 
@@ -37,4 +37,9 @@ public struct RecordedRequest: Sendable, Equatable {
     public let push: ReceivedPush?
     public let path: String
     public let outcome: Outcome
+    /// What it gets, in a few words: `200`, `410 Unregistered`, `GOAWAY`.
+    public let answer: String
+    /// Which of all connections since the service was made, from 1, and which of its streams.
+    public let connection: Int
+    public let stream: Int32
 }

@@ -5,8 +5,8 @@ import World
 @testable import FakeAPNs
 
 @Suite struct ScriptTests {
-    private func reason(_ answer: ScriptedAnswer) -> AppleReason? {
-        if case .refuse(let reason, _) = answer { reason } else { nil }
+    private func reason(_ answer: ScriptedAnswer?) -> AppleReason? {
+        if case .refuse(let reason, _, _) = answer { reason } else { nil }
     }
 
     @Test func answersAreUsedUpInTurn() {

@@ -1,0 +1,56 @@
+import EventLoop
+import HTTP2
+
+/// The connections of one listening service: meets them as was said, and has those in hand that stand. Lives on its loop.
+final class AppleFloor: ServerKeeper {
+    private let desk: AppleDesk
+    /// Connections that came to services before this one.
+    private let before: Int
+    private(set) var count = 0
+    /// Those whose handshake is still going on, and what is to be done when it is over.
+    private var waiting: [Int: Reception] = [:]
+    private(set) var standing: [Int: AppleConnection] = [:]
+
+    init(desk: AppleDesk, before: Int) {
+        self.desk = desk
+        self.before = before
+    }
+
+    /// Connections since the first service, whatever became of them.
+    var total: Int { before + count }
+
+    func admit(_ number: Int) -> Admission {
+        count = number
+        let reception = desk.nextReception()
+        switch reception {
+        case .serve: return .serve
+        case .hang: return .ignore
+        case .cut: return .cut
+        case .tls(let context): return .serveWith(context)
+        case .goAway, .freeze:
+            waiting[number] = reception
+            return .serve
+        }
+    }
+
+    func opened(_ connection: ServerConnection) -> any ConnectionKeeper {
+        let number = before + connection.number
+        let kept = AppleConnection(connection, number: number, desk: desk) { [weak self] in
+            self?.standing[number] = nil
+        }
+        standing[number] = kept
+        switch waiting.removeValue(forKey: connection.number) {
+        case .goAway: connection.goAway(lastStream: 0)
+        case .freeze: connection.freeze()
+        default: break
+        }
+        kept.begin(desk.streams)
+        return kept
+    }
+
+    /// Those that are meant: one, or all.
+    func chosen(_ number: Int?) -> [AppleConnection] {
+        guard let number else { return standing.sorted { $0.key < $1.key }.map(\.value) }
+        return standing[number].map { [$0] } ?? []
+    }
+}
