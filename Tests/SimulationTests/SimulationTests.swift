@@ -24,6 +24,10 @@ import Testing
         #expect(ends == 0, "a challenge with two ends")
         #expect(try scenario.ask("SELECT count(*) FROM challenge") == 20, "a login asked for twice")
         #expect(try scenario.ask("SELECT count(*) FROM challenge WHERE decided_at IS NULL") == 0)
+        let endless = "SELECT count(*) FROM step WHERE state IN ('queued', 'sent', 'seen')"
+        #expect(try scenario.ask(endless) == 0, "a step without an end")
+        #expect(try scenario.ask("SELECT count(*) FROM step WHERE factor = 'push' AND ordinal = 1") == 20)
+        #expect(try scenario.ask("SELECT count(*) FROM step") == 20)
         #expect(try scenario.ask("SELECT count(*) FROM outbox") == 0, "work that nobody does")
     }
 

@@ -50,8 +50,8 @@ import Testing
         let folder = "\(#filePath)".split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
         let files = [
             "Accounts", "Activate", "Announce", "Answer", "Ask", "Bind", "BindByWebsite", "Consequence", "Deliver",
-            "Devices", "Identify", "Keep", "Locks", "Pending", "Query", "Register", "Repeat", "Status", "Unspent",
-            "Websites",
+            "Devices", "Identify", "Keep", "Locks", "Pending", "Query", "Register", "Repeat", "Status", "Steps",
+            "Unspent", "Websites",
         ]
         return try files.reduce(0) { count, file in
             let text = try TextFile.read("\(folder)/Sources/Storage/SQL/\(file).swift")

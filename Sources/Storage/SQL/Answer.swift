@@ -62,9 +62,7 @@ extension Store: AnswerStore {
             writes.append(Step(closeOpen, values: end + [now]))
         }
         let mine: [SQLValue] = [.id(closing.challenge), .id(operation)]
-        if let step = life.endOfStep {
-            writes.append(Step(endStep, values: [.word(step), now, .id(closing.challenge)] + mine))
-        }
+        writes.append(Step(endStep, values: [.word(life.endOfStep), now, .id(closing.challenge)] + mine))
         if let phone = closing.device {
             writes.append(Step(seePhone, values: [now, .id(phone.id)] + mine))
             if life.decision == .approve, phone.failures > 0 {
@@ -136,12 +134,12 @@ extension Store: AnswerStore {
 
 extension ChallengeLife {
     /// What an end makes of the step that was under way.
-    fileprivate var endOfStep: StepState? {
+    fileprivate var endOfStep: StepState {
         switch state {
         case .answered: .answered
         case .expired: .expired
-        case .failed: reason == .wrongNumber ? .answered : nil
-        case .asked, .sent, .cancelled: nil
+        case .failed: reason == .wrongNumber ? .answered : .skipped
+        case .asked, .sent, .cancelled: .skipped
         }
     }
 }

@@ -47,6 +47,7 @@ extension Store: AskStore {
                 markUser, id, .id(operation), .id(challenge.user), .id(challenge.website), since,
                 .integer(Int64(limits.logins))),
             Step(supersede, values: [now, .id(operation), .id(challenge.user), now] + user),
+            Steps.skip(of: challenge.user, at: challenge.askedAt, by: operation),
             Step(dropErrands, values: superseded),
             Step(auditSuperseded, values: [now] + superseded),
         ]

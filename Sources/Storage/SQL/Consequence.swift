@@ -82,6 +82,7 @@ struct Consequence {
         let changed: [SQLValue] = [.id(phone.user), .id(own)]
         steps.append(
             Step(Locks.endOpen, values: [.word(reason), now, .id(operation), .id(phone.user), now] + changed))
+        steps.append(Steps.skip(of: phone.user, at: at, by: operation))
         steps.append(Step(Locks.dropErrands, .id(phone.user), .id(operation)))
         steps.append(Locks.auditEnded(phone.user, reason, at: at, as: operation))
         steps.append(

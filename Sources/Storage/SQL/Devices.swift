@@ -78,6 +78,7 @@ public enum Phones {
         return [
             Step(dropPushes, user, .id(change.device), done),
             Step(endApprovals, now, done, user, now, done),
+            Steps.skip(of: change.user, at: change.at, by: operation),
             Step(dropErrandsOfApprovals, user, done),
             Locks.auditEnded(change.user, .cancelled, at: change.at, as: operation),
         ] + Unspent.ended(of: change.user, but: change.device, by: done)

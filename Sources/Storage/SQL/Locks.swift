@@ -47,6 +47,7 @@ public enum Locks {
                     Step(
                         endOpen,
                         values: [.word(Reason.locked), .moment(now), .id(operation), .id(user), .moment(now)] + mine),
+                    Steps.skip(of: user, at: now, by: operation),
                     Step(dropErrands, .id(user), .id(operation)),
                     auditEnded(user, .locked, at: now, as: operation),
                 ] + News.steps(.userLocked, user: user, device: nil, after: "user.locked", as: operation))

@@ -1,0 +1,21 @@
+import Domain
+import Relay
+import World
+
+/// What was tried under a challenge. A step has its end with the challenge at the latest: `refused`, `undeliverable`,
+/// `expired`, `answered` and `skipped` never change again.
+enum Steps {
+    /// Of the challenges of a user that this very change ended, without an answer of their own: what was under way led
+    /// to nothing.
+    static func skip(of user: UserID, at now: Timestamp, by operation: Operation) -> Step {
+        Step(skipped, .moment(now), .id(user), .id(operation))
+    }
+}
+
+private let skipped = Statement(
+    """
+    UPDATE step /*M! JOIN challenge c ON c.id = step.challenge_id */
+    SET /*M! step.state */ /*S! state */ = 'skipped', at = ? WHERE step.state IN ('queued', 'sent', 'seen') AND
+    /*S! challenge_id IN (SELECT c.id FROM challenge c WHERE */
+    c.user_id = ? AND c.operation = ? AND c.decided_at IS NOT NULL /*S! ) */
+    """)
