@@ -123,8 +123,9 @@ CREATE TABLE IF NOT EXISTS step (
     challenge_id binary(16) NOT NULL,
     ordinal int NOT NULL,
     factor varchar(16) NOT NULL,
-    state varchar(16) NOT NULL,
+    state varchar(16) NOT NULL,             -- queued, sent, seen; refused, undeliverable, expired, answered, skipped never change again
     at datetime(3) NOT NULL,
+    reason varchar(64),                     -- why nothing came of a push, mostly in the push service's words
     PRIMARY KEY (challenge_id, ordinal)
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 

@@ -118,7 +118,7 @@ import Testing
         #expect(push.id == unanswered.id)
         #expect(push.challenge == login.challenge)
         #expect(push.deviceToken == pushToken)
-        _ = try await scene.relay.logged("event=push.settled")
+        _ = try await scene.relay.logged("event=push.accepted")
         #expect(try await scene.auth(login.challenge).steps == ["sent"])
         try await scene.finish(login, by: phone)
         #expect(apple.service.acceptedCount == 1)

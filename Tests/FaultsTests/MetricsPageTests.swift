@@ -38,10 +38,10 @@ import Testing
 
         let (token, phone) = try await scene.enrol("anna")
         let first = try await scene.login(token, ["ip": "203.0.113.77", "service": "the till"])
-        try await scene.relay.logged("event=push.settled challenge=\(first.challenge)")
+        try await scene.relay.logged("event=push.accepted challenge=\(first.challenge)")
         let second = try await scene.login(token)
+        try await scene.relay.logged("event=push.accepted challenge=\(second.challenge)")
         try await scene.finish(second, by: phone)
-        try await scene.relay.logged("event=push.settled challenge=\(second.challenge)")
         let after = try await curl(address, "/metrics")
         #expect(number("twoefay_challenges_asked_total{factor=\"push\"}", after) == 2)
         #expect(number("twoefay_challenges_asked_total", after) == 2)

@@ -35,7 +35,7 @@ import World
             #expect(!payload.contains(secret), "\(payload)")
         }
 
-        try await scene.relay.logged("event=push.settled challenge=\(login.challenge)")
+        try await scene.relay.logged("event=push.accepted challenge=\(login.challenge)")
         let told = try await scene.auth(login.challenge)
         #expect(told.steps == ["sent"] && told["login"] == "wait", "\(told)")
         try await scene.finish(login, by: phone)
@@ -52,7 +52,7 @@ import World
         let (token, phone) = try await scene.enrol("anna", pushToken: Scene.pushToken("dead"))
         apple.service.script("dead", .refuse(.unregistered), repeatsLast: true)
         let login = try await scene.login(token)
-        try await scene.relay.logged("event=push.settled challenge=\(login.challenge)")
+        try await scene.relay.logged("event=push.refused challenge=\(login.challenge)")
         #expect(try await scene.auth(login.challenge).steps == ["refused"])
         // The phone can still be asked to look by itself.
         let next = try await scene.login(token)
@@ -79,7 +79,7 @@ import World
         let push = try await apple.service.next()
         #expect(push.challenge == login.challenge)
         #expect(try #require(push.expiration) > SystemTime().now().seconds)
-        try await scene.relay.logged("event=push.settled challenge=\(login.challenge)")
+        try await scene.relay.logged("event=push.accepted challenge=\(login.challenge)")
         #expect(try await scene.auth(login.challenge).steps == ["sent"])
         #expect(try await scene.anyone.send("GET", "/ready").status == 200)
         try await scene.finish(login, by: phone)
@@ -117,8 +117,8 @@ import World
         apple.service.script("dead", .refuse(.unregistered), repeatsLast: true)
         let login = try await scene.login(token)
         #expect(try await apple.service.next().deviceToken == living.pushToken)
-        try await scene.relay.logged("event=push.settled challenge=\(login.challenge) outcome=accepted")
-        try await scene.relay.logged("event=push.settled challenge=\(login.challenge) outcome=\"410")
+        try await scene.relay.logged("event=push.accepted challenge=\(login.challenge)")
+        try await scene.relay.logged("event=push.refused challenge=\(login.challenge)")
         #expect(try await scene.auth(login.challenge).steps == ["sent"])
         try await scene.finish(login, by: living)
         #expect(apple.service.acceptedCount == 1)
@@ -139,14 +139,16 @@ import World
                 reached[push.deviceToken] = request.outcome
             }
             #expect(reached.values.filter { $0 == .accepted }.count == 1)
-            try await scene.relay.logged("event=push.settled challenge=\(login.challenge) outcome=accepted")
+            try await scene.relay.logged("event=push.accepted challenge=\(login.challenge)")
             #expect(try await scene.auth(login.challenge).steps == ["sent"])
             try await scene.finish(login, by: living)
             // All that the relay knew of this login's pushes until then: the other one hung, and nobody waited for it.
             let lines = scene.relay.log.split(separator: "\n")
             let first = try #require(
-                lines.first { $0.contains("event=push.") && $0.contains(login.challenge) }, "\(lines.suffix(9))")
-            #expect(first.contains("event=push.settled") && first.contains("outcome=accepted"), "\(first)")
+                lines.first {
+                    $0.contains("event=push.") && !$0.contains("event=push.queued") && $0.contains(login.challenge)
+                }, "\(lines.suffix(9))")
+            #expect(first.contains("event=push.accepted"), "\(first)")
         }
     }
 }

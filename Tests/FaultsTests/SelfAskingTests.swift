@@ -70,7 +70,7 @@ import World
             #expect(login.factor == "push")
             let push = try await apple.service.next()
             #expect(push.deviceToken == iPhone.pushToken && push.challenge == login.challenge)
-            try await scene.relay.logged("event=push.settled challenge=\(login.challenge) outcome=accepted")
+            try await scene.relay.logged("event=push.accepted challenge=\(login.challenge)")
             try await scene.finish(login, by: phone)
         }
         expectNoTrouble(scene)
@@ -78,7 +78,9 @@ import World
     }
 
     private func expectNoTrouble(_ scene: Scene, location: SourceLocation = #_sourceLocation) {
-        for word in ["level=error", "level=warning", "event=push.refused", "event=apns.refused"] {
+        for word in [
+            "level=error", "level=warning", "event=push.refused", "event=push.undeliverable", "event=apns.refused",
+        ] {
             let isThere = scene.relay.log.contains(word)
             #expect(!isThere, "\(word)", sourceLocation: location)
         }

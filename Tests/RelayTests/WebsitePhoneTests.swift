@@ -24,7 +24,7 @@ import World
         await rig.settled()
         #expect(rig.pushes.sent.map(\.deviceToken) == ["APA91bHun4:x"])
         #expect(try await ada.told(asked.challenge).steps.map(\.state) == [.undeliverable])
-        let told = rig.sink.drain().filter { $0.contains("level=error event=push.refused") }
+        let told = rig.sink.drain().filter { $0.contains("level=error event=push.undeliverable") }
         #expect(told.count == 1 && told[0].contains("not a token"))
     }
 

@@ -292,6 +292,10 @@ extension RelayRig {
         try store.runBlocking(Script("test", reads: [Step(Statement(sql))])).row(0).integer(0)
     }
 
+    public func text(_ sql: String) throws -> String {
+        try store.runBlocking(Script("test", reads: [Step(Statement(sql))])).row(0).text(0)
+    }
+
     public func execute(_ sql: String) throws {
         _ = try store.runBlocking(Script("test", writes: [Step(Statement(sql))]))
     }

@@ -72,9 +72,11 @@ extension Told {
             "assurance": .word(assurance), "proof": .word(proof),
             "steps": .array(
                 steps.map { step in
-                    .object([
+                    var shown: JSONObject = [
                         "factor": .word(step.factor), "state": .word(step.state), "at": .string(step.at.rfc3339),
-                    ])
+                    ]
+                    if let reason = step.reason { shown.set("reason", .string(reason)) }
+                    return .object(shown)
                 }),
         ]
         if let reason { object.set("reason", .word(reason)) }

@@ -92,9 +92,16 @@ extension Relay {
         // A challenge that an earlier run of this operation stored ends when that run said, not now and a lifetime: its
         // pushes are in the outbox, or were sent long ago.
         if stored.life.expiresAt == challenge.life.expiresAt {
-            count(stored, wasToPush: !plan.pushes.isEmpty)
+            count(stored, wasToPush: !plan.deliveries.isEmpty)
             for superseded in stored.superseded { ended(superseded, .superseded) }
-            for push in plan.pushes where stored.pushes.contains(push.id) { spawn { await self.deliver(push) } }
+            for delivery in plan.deliveries where stored.pushes.contains(delivery.push.id) {
+                log.info(
+                    "push.queued",
+                    [
+                        .challenge: challenge.id.text, .device: delivery.device.text, .push: delivery.push.id.text,
+                    ])
+                spawn { await self.deliver(delivery) }
+            }
         }
         return Asked(
             challenge: challenge.id, verified: !subject.phones.isEmpty, number: isRefused ? nil : stored.number,
@@ -118,7 +125,7 @@ extension Relay {
 
     private struct Plan {
         let challenge: NewChallenge
-        let pushes: [Push]
+        let deliveries: [Delivery]
     }
 
     /// Everything about the new challenge that follows from the request, the policy and the operation.
@@ -155,13 +162,14 @@ extension Relay {
             context: context.bytes, nonce: operation.secret("nonce", count: 16), number: number,
             approves: request.approves, otherwise: subject.phones.isEmpty ? nil : .pull, pushes: errands,
             expiry: operation.identifier("expiry"), askedAt: now)
-        let pushes = zip(errands, pushable).map { errand, phone in
-            Push(
+        let deliveries = zip(errands, pushable).map { errand, phone in
+            let push = Push(
                 id: errand.id, challenge: id, deviceToken: phone.pushToken, environment: phone.environment,
                 detail: policy.pushDetail, website: website.displayName, service: request.service, ip: request.ip,
                 place: place, expiresAt: expiresAt)
+            return Delivery(push: push, device: phone.id, askedAt: now)
         }
-        return Plan(challenge: challenge, pushes: pushes)
+        return Plan(challenge: challenge, deliveries: deliveries)
     }
 
     private func errand(to device: DeviceID, _ now: Timestamp, _ operation: Operation) -> NewChallenge.Errand {

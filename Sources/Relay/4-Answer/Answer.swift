@@ -36,11 +36,14 @@ public struct ChallengeRow: Sendable, Equatable {
         public let factor: Factor
         public let state: StepState
         public let at: Timestamp
+        /// Why nothing came of it.
+        public let reason: String?
 
-        public init(factor: Factor, state: StepState, at: Timestamp) {
+        public init(factor: Factor, state: StepState, at: Timestamp, reason: String? = nil) {
             self.factor = factor
             self.state = state
             self.at = at
+            self.reason = reason
         }
     }
 

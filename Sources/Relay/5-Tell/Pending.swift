@@ -17,15 +17,20 @@ public struct Pending: Sendable, Equatable {
     public let nonce: [UInt8]
     public let context: [UInt8]
     public let expiresAt: Timestamp
-    /// No phone has had it yet.
-    public let isNew: Bool
+    public let askedAt: Timestamp
+    /// The factor under way, where no phone has looked yet.
+    public let unseen: Factor?
 
-    public init(challenge: ChallengeID, nonce: [UInt8], context: [UInt8], expiresAt: Timestamp, isNew: Bool) {
+    public init(
+        challenge: ChallengeID, nonce: [UInt8], context: [UInt8], askedAt: Timestamp, expiresAt: Timestamp,
+        unseen: Factor?
+    ) {
         self.challenge = challenge
         self.nonce = nonce
         self.context = context
+        self.askedAt = askedAt
         self.expiresAt = expiresAt
-        self.isNew = isNew
+        self.unseen = unseen
     }
 }
 
@@ -37,13 +42,19 @@ extension Relay {
         let pending = try await ask("pending") { () async throws(StoreFailure) in
             try await store.pending(of: phone.user, at: time.now())
         }
-        for each in pending where each.isNew {
+        for each in pending {
+            guard let factor = each.unseen else { continue }
             // What the phone shows does not depend on it: a store that reads and cannot write is no reason to be silent.
             let written: Void? = try? await ask("pending") { () async throws(StoreFailure) in
                 try await store.see(each.challenge, at: time.now())
             }
             guard written != nil else { continue }
-            log.info("challenge.seen", [.challenge: each.challenge.text, .device: phone.id.text])
+            log.info(
+                factor == .push ? "push.seen" : "challenge.seen",
+                [
+                    .challenge: each.challenge.text, .device: phone.id.text,
+                    .milliseconds: (time.now() - each.askedAt).wholeMilliseconds,
+                ])
         }
         return pending
     }

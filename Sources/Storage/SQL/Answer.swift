@@ -21,7 +21,9 @@ extension Store: AnswerStore {
                 var steps: [ChallengeRow.Step] = []
                 for step in rows[1] {
                     steps.append(
-                        ChallengeRow.Step(factor: try step.word(0), state: try step.word(1), at: try step.moment(2)))
+                        ChallengeRow.Step(
+                            factor: try step.word(0), state: try step.word(1), at: try step.moment(2),
+                            reason: try step.optionalText(3)))
                 }
                 let life = ChallengeLife(
                     state: try row.word(2), decision: try row.optionalWord(3), reason: try row.optionalWord(4),
@@ -154,7 +156,7 @@ private let challengeOfWebsite = Statement(challengeColumns + " c.website_id = ?
 
 /// Of somebody else's challenge as little is read as of one that there is not.
 private let stepColumns = """
-    SELECT s.factor, s.state, s.at FROM challenge c JOIN step s ON s.challenge_id = c.id WHERE c.id = ? AND
+    SELECT s.factor, s.state, s.at, s.reason FROM challenge c JOIN step s ON s.challenge_id = c.id WHERE c.id = ? AND
     """
 private let stepsOfUser = Statement(stepColumns + " c.user_id = ? ORDER BY s.ordinal")
 private let stepsOfWebsite = Statement(stepColumns + " c.website_id = ? ORDER BY s.ordinal")

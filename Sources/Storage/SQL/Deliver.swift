@@ -30,18 +30,20 @@ extension Store: DeliverStore {
             Query(script: Script("push", reads: [Step(pushOfErrand, .id(errand))])) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return PushRow(
-                    challenge: try row.id(0), deviceToken: try row.text(1), environment: try row.word(2),
+                    challenge: try row.id(0), device: try row.id(8), deviceToken: try row.text(1),
+                    environment: try row.word(2),
                     policy: try row.text(3), website: try row.text(4), context: try row.blob(5),
-                    expiresAt: try row.moment(6), attempts: Int(try row.integer(7)))
+                    askedAt: try row.moment(9), expiresAt: try row.moment(6), attempts: Int(try row.integer(7)))
             })
     }
 
-    public func settle(_ settlement: Settlement, as operation: Operation) async throws(StoreFailure) {
+    public func settle(_ settlement: Settlement, as operation: Operation) async throws(StoreFailure) -> Bool {
         let now = SQLValue.moment(settlement.at)
         let challenge = SQLValue.id(settlement.challenge)
+        let outcome = settlement.reason.map { String($0.prefix(32)) } ?? "accepted"
         var writes = [
-            Step(
-                auditSettle, .id(operation), now, .text(Self.short(settlement.outcome)), .id(settlement.errand))
+            Step(hold, challenge),
+            Step(auditSettle, .id(operation), now, .text(outcome), .id(settlement.errand)),
         ]
         if settlement.step == .sent {
             writes.append(Step(markSent, challenge, .id(operation)))
@@ -49,8 +51,8 @@ extension Store: DeliverStore {
         } else {
             writes.append(
                 Step(
-                    stepFailed, .word(settlement.step), now, challenge, challenge, .id(settlement.errand),
-                    .id(operation)))
+                    stepFailed, .word(settlement.step), now, .text(settlement.reason), challenge, challenge,
+                    .id(settlement.errand), .id(operation)))
         }
         if let since = settlement.tokenDeadSince {
             writes.append(
@@ -58,12 +60,7 @@ extension Store: DeliverStore {
                     dropToken, .moment(since), .text(settlement.deviceToken), .id(settlement.errand), .id(operation)))
         }
         writes.append(Step(dropErrand, .id(settlement.errand), .id(operation)))
-        try await run(Query(change: Change("settle", operation, writes)) { _ in () })
-    }
-
-    /// As much as the column holds, counted as the database counts. The push service has the say in what it holds.
-    private static func short(_ outcome: String) -> String {
-        String(String.UnicodeScalarView(outcome.unicodeScalars.prefix(32)))
+        return try await run(Query(change: Change("settle", operation, writes)) { rows in rows.happened })
     }
 
     public func postpone(_ errand: ErrandID, until: Timestamp) async throws(StoreFailure) {
@@ -86,11 +83,16 @@ private let claimed = Statement("SELECT id, kind, challenge_id FROM outbox WHERE
 
 private let pushOfErrand = Statement(
     """
-    SELECT c.id, d.push_token, d.environment, c.policy, w.display_name, c.context, c.expires_at, o.attempts
+    SELECT c.id, CASE d.state WHEN 'active' THEN d.push_token ELSE '' END, d.environment, c.policy, w.display_name,
+    c.context, c.expires_at, o.attempts, d.id, c.asked_at
     FROM outbox o JOIN challenge c ON c.id = o.challenge_id JOIN device d ON d.id = o.device_id
     JOIN website w ON w.id = c.website_id
-    WHERE o.id = ? AND c.decided_at IS NULL AND d.state = 'active' AND d.push_token <> ''
+    WHERE o.id = ? AND c.decided_at IS NULL
     """)
+
+/// The pushes of a challenge are settled one after the other, each of them seeing what the ones before it left, and none
+/// in the middle of the challenge's end, which takes the same rows in the same order.
+private let hold = Statement("UPDATE challenge SET state = state WHERE id = ?")
 
 private let auditSettle = Statement(
     Audit.columns + """
@@ -105,13 +107,13 @@ private let markSent = Statement("UPDATE challenge SET state = 'sent' WHERE id =
 private let stepSent = Statement(
     """
     UPDATE step SET state = 'sent', at = ?
-    WHERE challenge_id = ? AND factor = 'push' AND state IN ('queued', 'refused', 'undeliverable') AND
+    WHERE challenge_id = ? AND factor = 'push' AND state = 'queued' AND
     """ + settled)
 
 /// A step has failed only when no other phone's push is still under way.
 private let stepFailed = Statement(
     """
-    UPDATE step SET state = ?, at = ?
+    UPDATE step SET state = ?, at = ?, reason = ?
     WHERE challenge_id = ? AND factor = 'push' AND state = 'queued' AND NOT EXISTS
     (SELECT 1 FROM outbox o WHERE o.challenge_id = ? AND o.kind = 'push' AND o.id <> ?) AND
     """ + settled)

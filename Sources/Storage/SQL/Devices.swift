@@ -77,6 +77,7 @@ public enum Phones {
         let (user, now, done) = (SQLValue.id(change.user), SQLValue.moment(change.at), SQLValue.id(operation))
         return [
             Step(dropPushes, user, .id(change.device), done),
+            Steps.giveUpPushes(to: change.user, at: change.at, by: operation),
             Step(endApprovals, now, done, user, now, done),
             Steps.skip(of: change.user, at: change.at, by: operation),
             Step(dropErrandsOfApprovals, user, done),

@@ -12,7 +12,8 @@ extension Store: PendingStore {
                     pending.append(
                         Pending(
                             challenge: try row.id(0), nonce: try row.blob(1), context: try row.blob(2),
-                            expiresAt: try row.moment(3), isNew: try row.bool(4)))
+                            askedAt: try row.moment(4), expiresAt: try row.moment(3),
+                            unseen: try row.optionalWord(5)))
                 }
                 return pending
             })
@@ -26,8 +27,8 @@ extension Store: PendingStore {
 
 private let openOfUser = Statement(
     """
-    SELECT c.id, c.nonce, c.context, c.expires_at,
-    EXISTS (SELECT 1 FROM step s WHERE s.challenge_id = c.id AND s.state IN ('queued', 'sent'))
+    SELECT c.id, c.nonce, c.context, c.expires_at, c.asked_at, (SELECT s.factor FROM step s
+    WHERE s.challenge_id = c.id AND s.state IN ('queued', 'sent') ORDER BY s.ordinal LIMIT 1)
     FROM challenge c WHERE c.user_id = ? AND c.decided_at IS NULL AND c.expires_at > ? ORDER BY c.asked_at, c.id
     """)
 

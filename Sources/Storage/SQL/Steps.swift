@@ -10,6 +10,11 @@ enum Steps {
     static func skip(of user: UserID, at now: Timestamp, by operation: Operation) -> Step {
         Step(skipped, .moment(now), .id(user), .id(operation))
     }
+
+    /// Of a user whose pushes to a phone this very change dropped: there may be no other to wait for.
+    static func giveUpPushes(to user: UserID, at now: Timestamp, by operation: Operation) -> Step {
+        Step(givenUp, .moment(now), .id(user), .id(operation))
+    }
 }
 
 private let skipped = Statement(
@@ -18,4 +23,15 @@ private let skipped = Statement(
     SET /*M! step.state */ /*S! state */ = 'skipped', at = ? WHERE step.state IN ('queued', 'sent', 'seen') AND
     /*S! challenge_id IN (SELECT c.id FROM challenge c WHERE */
     c.user_id = ? AND c.operation = ? AND c.decided_at IS NOT NULL /*S! ) */
+    """)
+
+private let givenUp = Statement(
+    """
+    UPDATE step /*M! JOIN challenge c ON c.id = step.challenge_id */
+    SET /*M! step.state */ /*S! state */ = 'undeliverable', at = ?,
+    /*M! step.reason */ /*S! reason */ = 'the phone was unbound or suspended'
+    WHERE step.factor = 'push' AND step.state = 'queued' AND
+    /*S! challenge_id IN (SELECT c.id FROM challenge c WHERE */ c.user_id = ? AND c.decided_at IS NULL /*S! ) */
+    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.challenge_id = step.challenge_id AND o.kind = 'push')
+    AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
     """)

@@ -57,7 +57,7 @@ enum Sample {
         INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, guesses, asked_at, expires_at,
         operation) VALUES (?, ?, ?, 'asked', '{}', ?, ?, 0, ?, ?, ?)
         """)
-    private static let step = Statement("INSERT INTO step VALUES (?, 1, 'push', 'queued', ?)")
+    private static let step = Statement("INSERT INTO step VALUES (?, 1, 'push', 'queued', ?, NULL)")
     private static let errand = Statement(
         "INSERT INTO outbox (id, kind, challenge_id, device_id, due_at, attempts) VALUES (?, 'push', ?, ?, ?, 0)")
     private static let activation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?)")
@@ -187,10 +187,14 @@ enum Sample {
             Claim(id: id(9006), relay: relay, now: now, leasedUntil: later, limit: 100))
         _ = try await store.push(id(18))
         for (number, step) in [(18, StepState.sent), (19, .refused)] {
-            try await store.settle(
-                Settlement(
-                    errand: id(number), challenge: id(number), step: step, outcome: "outcome", deviceToken: "token",
-                    tokenDeadSince: step == .refused ? now : nil, at: now), as: operation())
+            let push = Push(
+                id: id(number), challenge: id(number), deviceToken: "token", environment: .production, detail: .full,
+                website: "Shop", service: nil, ip: nil, place: nil, expiresAt: later)
+            let settlement =
+                step == .sent
+                ? Settlement(of: push, step, nil, at: now)
+                : Settlement(of: push, step, "Unregistered", tokenDeadSince: now, at: now)
+            _ = try await store.settle(settlement, as: operation())
         }
         try await store.postpone(id(20), until: later)
         let repeated = Repeatable(website: website, route: "r", key: "k", content: [])

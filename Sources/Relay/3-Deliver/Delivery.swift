@@ -1,0 +1,91 @@
+import Domain
+import Log
+import Pushing
+import World
+
+/// A push on its way to one phone, with what the relay itself wants to know of it.
+struct Delivery: Sendable {
+    let push: Push
+    let device: DeviceID
+    let askedAt: Timestamp
+    /// How often it has been tried before.
+    var attempts = 0
+}
+
+extension Relay {
+    func deliver(_ delivery: Delivery) async {
+        let message = delivery.push
+        guard let push else { return await settle(delivery, .undeliverable, "no push service") }
+        // Given up, suspended, or refused for good since it was asked.
+        guard !message.deviceToken.isEmpty else { return await settle(delivery, .undeliverable, "no push token") }
+        guard time.now() < message.expiresAt else { return await settle(delivery, .expired, "expired unsent") }
+        let outcome = await push.send(message)
+        metrics.pushed(outcome)
+        let now = time.now()
+        switch outcome {
+        case .accepted: await settle(delivery, .sent, nil)
+        case .tokenDead(let since, let reason):
+            await settle(delivery, .refused, reason, tokenDeadSince: since ?? now)
+        // Whatever kept it: there is nobody to send it to any more.
+        case _ where now >= message.expiresAt: await settle(delivery, .expired, outcome.reason)
+        case .credentialFault(let reason), .badRequest(let reason):
+            await settle(delivery, .undeliverable, reason, isOurFault: true)
+        case .ambiguous(let reason) where delivery.attempts > 0: await settle(delivery, .undeliverable, reason)
+        // Once more under the same id: the phone shows one message however often it comes.
+        case .ambiguous(let reason): await postpone(delivery, by: .seconds(1), reason)
+        case .retryAfter(let pause, let reason): await postpone(delivery, by: pause, reason)
+        }
+    }
+
+    private func settle(
+        _ delivery: Delivery, _ step: StepState, _ reason: String?, tokenDeadSince: Timestamp? = nil,
+        isOurFault: Bool = false
+    ) async {
+        let settlement = Settlement(of: delivery.push, step, reason, tokenDeadSince: tokenDeadSince, at: time.now())
+        let operation = operations.new()
+        // A failure leaves the row leased to us; it is due again when the lease is over.
+        let isFirst = try? await ask("deliver") { () async throws(StoreFailure) in
+            try await store.settle(settlement, as: operation)
+        }
+        guard let isFirst else { return }
+        // An answer came first, say: the push changes nothing any more.
+        guard isFirst else { return log.info("push.overtaken", fields(of: delivery, settlement.reason, step)) }
+        let fields = fields(of: delivery, settlement.reason)
+        switch step {
+        case .sent: log.info("push.accepted", fields)
+        case .refused: log.info("push.refused", fields)
+        case .expired: log.info("push.expired", fields)
+        case _ where isOurFault: log.error("push.undeliverable", fields)
+        default: log.warning("push.undeliverable", fields)
+        }
+    }
+
+    private func postpone(_ delivery: Delivery, by pause: Duration, _ reason: String) async {
+        let due = time.now() + pause
+        guard due < delivery.push.expiresAt else { return await settle(delivery, .undeliverable, reason) }
+        log.warning("push.postponed", fields(of: delivery, reason))
+        _ = try? await ask("deliver") { () async throws(StoreFailure) in
+            try await store.postpone(delivery.push.id, until: due)
+        }
+    }
+
+    private func fields(of delivery: Delivery, _ reason: String?, _ outcome: StepState? = nil) -> LogFields {
+        [
+            .challenge: delivery.push.challenge.text, .device: delivery.device.text, .push: delivery.push.id.text,
+            .outcome: outcome?.rawValue, .reason: reason,
+            .milliseconds: (time.now() - delivery.askedAt).wholeMilliseconds,
+        ]
+    }
+}
+
+extension PushOutcome {
+    /// Nil where there is nothing to explain.
+    fileprivate var reason: String? {
+        switch self {
+        case .accepted: nil
+        case .tokenDead(_, let reason), .retryAfter(_, let reason), .credentialFault(let reason),
+            .badRequest(let reason), .ambiguous(let reason):
+            reason
+        }
+    }
+}
