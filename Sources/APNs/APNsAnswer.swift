@@ -20,6 +20,10 @@ struct APNsAnswer: Equatable {
 
     /// An unreadable body leaves the status, which then says enough.
     init(_ response: Response) {
+        guard response.status != 200 else {
+            self.init(status: 200)
+            return
+        }
         let body = try? JSONReader.read(response.body).object
         self.init(
             status: response.status, reason: body?["reason"]?.string,
@@ -32,6 +36,24 @@ struct APNsAnswer: Equatable {
 }
 
 extension APNsAnswer {
+    /// Apple's own words for what it refuses. Others may come.
+    static let reasons: Set<String> = [
+        "BadCertificate", "BadCertificateEnvironment", "BadCollapseId", "BadDeviceToken",
+        "BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken", "BadExpirationDate", "BadMessageId", "BadPath",
+        "BadPriority", "BadTopic", "DeviceTokenNotForTopic", "DuplicateHeaders", "ExpiredProviderToken",
+        "ExpiredToken", "Forbidden", "IdleTimeout", "InternalServerError", "InvalidProviderToken",
+        "InvalidPushType", "MethodNotAllowed", "MissingDeviceToken", "MissingProviderToken", "MissingTopic",
+        "PayloadEmpty", "PayloadTooLarge", "ServiceUnavailable", "Shutdown", "TooManyProviderTokenUpdates",
+        "TooManyRequests", "TopicDisallowed", "Unregistered", "UnrelatedKeyIdInToken",
+    ]
+
+    /// One of few, whatever the service says.
+    var label: String {
+        if status == 200 { return "Success" }
+        guard let reason, Self.reasons.contains(reason) else { return "Other" }
+        return reason
+    }
+
     /// The classes of Apple's answers: all that is done about one follows from its class.
     enum Meaning: Hashable {
         case accepted

@@ -1,126 +1,128 @@
 import EventLoop
-import HTTP
 import HTTP2
 import Log
 import Pushing
 import World
 
-/// One loop's part of the courier: takes a push, and follows it to its outcome.
-final class APNsDesk {
-    /// A stream that the server has certainly not worked on is sent again so often.
-    private static let replays = 3
+/// One loop's part of the sender: takes a push, and sees that it comes to an outcome.
+final class APNsDesk: TurnEnd {
+    let loop: EventLoop
+    let office: APNsOffice
+    let gauges: APNsGauges
+    private let dial: (APNsEndpoint, APNsIdentity) -> APNsDial
+    private var generation: Int
+    private var identity: APNsIdentity
+    private var pools: [APNsEndpoint: APNsPool] = [:]
+    /// The pool of the last push: mostly that of the next as well.
+    private var last: (environment: APNsNotification.Environment, pool: APNsPool)?
+    /// Pools of former identities that still have something to answer.
+    private var leaving: [APNsPool] = []
+    private var isClosed = false
+    private var isTouched = false
 
-    private let loop: EventLoop
-    private let office: APNsOffice
-    private var lines: [APNsEndpoint: APNsLine] = [:]
-    private var underway = 0
-
-    init(loop: EventLoop, office: APNsOffice) {
+    init(
+        loop: EventLoop, office: APNsOffice, gauges: APNsGauges,
+        dial: ((APNsEndpoint, APNsIdentity) -> APNsDial)? = nil
+    ) {
         self.loop = loop
         self.office = office
+        self.gauges = gauges
+        self.dial =
+            dial ?? { endpoint, identity in
+                HTTP2Client.dial(endpoint, on: loop, tls: identity.tls, options: office.options, log: office.log)
+            }
+        generation = office.generation
+        identity = office.identity
     }
 
-    func warmUp() { line(to: office.endpoint).open() }
+    func warmUp() {
+        guard !isClosed else { return }
+        _ = pool(to: office.endpoint, urgent: false)
+    }
+
+    private func pool(to endpoint: APNsEndpoint, urgent: Bool) -> APNsPool {
+        if let pool = pools[endpoint] { return pool }
+        let pool = APNsPool(endpoint, identity, desk: self, dial: dial(endpoint, identity))
+        pools[endpoint] = pool
+        pool.open(urgent: urgent)
+        return pool
+    }
+
+    private func pool(for environment: APNsNotification.Environment) -> APNsPool {
+        if let last, last.environment == environment { return last.pool }
+        let pool = pool(to: office.endpoint.serving(environment), urgent: true)
+        last = (environment, pool)
+        return pool
+    }
+
+    // MARK: Pushes
+
+    func send(_ push: APNsNotification, completion: @escaping (PushOutcome) -> Void) {
+        func refuse(_ outcome: PushOutcome, _ why: APNsUnsent) {
+            office.observer?.unsent(why)
+            completion(outcome)
+        }
+        guard !isClosed else { return refuse(.retryAfter(.seconds(1), reason: "closed"), .closed) }
+        if let fault = push.fault { return refuse(.badRequest(fault), .invalid) }
+        adopt()
+        let left = push.end - office.time.now()
+        guard left > .zero else { return refuse(.badRequest("expired unsent"), .expired) }
+        let patience = office.options.deadline
+        let now = loop.time.instant()
+        let passage = Passage(
+            push, since: now, end: now + min(left, patience), expiresThen: left < patience, completion: completion)
+        passage.timer = loop.schedule(at: passage.end) { passage.pool?.overdue(passage) }
+        dispatch(passage, again: false)
+    }
+
+    /// `again`: it has been sent before, or has waited elsewhere.
+    func dispatch(_ passage: Passage, again: Bool) {
+        let pool = pool(for: passage.push.environment)
+        pool.take(passage, again: again)
+        if again { pool.pump() }
+    }
+
+    // MARK: Changes
+
+    /// Another credential, if there is one.
+    func adopt() {
+        guard generation != office.generation, !isClosed else { return }
+        generation = office.generation
+        identity = office.identity
+        let former = pools
+        pools = [:]
+        last = nil
+        leaving += former.values
+        // They are wanted again at once.
+        for endpoint in former.keys { _ = pool(to: endpoint, urgent: false) }
+        for pool in former.values { pool.giveWay() }
+    }
+
+    /// Nothing of that pool is left.
+    func left(_ pool: APNsPool) { leaving.removeAll { $0 === pool } }
 
     func close() {
-        for line in lines.values { line.close() }
+        isClosed = true
+        for pool in Array(pools.values) + leaving { pool.close() }
+        last = nil
+        pools = [:]
+        leaving = []
     }
 
-    private func line(to endpoint: APNsEndpoint) -> APNsLine {
-        if let line = lines[endpoint] { return line }
-        let line = APNsLine(
-            endpoint: endpoint, loop: loop, tls: office.tls, options: office.options.client,
-            randomness: office.randomness, log: office.log,
-            report: { [office] in office.reached(endpoint, $0) })
-        lines[endpoint] = line
-        return line
+    // MARK: For the snapshot
+
+    /// Something has changed that a snapshot would show.
+    func touch() {
+        guard !isTouched else { return }
+        isTouched = true
+        loop.atTurnEnd(self)
     }
 
-    func send(_ push: APNsNotification) async -> PushOutcome {
-        guard APNsRequest.isToken(push.deviceToken) else { return .badRequest("the device token is not hexadecimal") }
-        guard underway < office.options.capacity else {
-            return .retryAfter(.seconds(1), reason: "too many pushes wait")
-        }
-        underway += 1
-        defer { underway -= 1 }
-        let left = push.expiresAt - office.time.now()
-        guard left > .zero else { return .badRequest("expired unsent") }
-        if let reason = office.refusal() { return .credentialFault(reason) }
-        return await deliver(push, until: loop.time.instant() + min(left, office.options.deadline))
-    }
-
-    private func deliver(_ push: APNsNotification, until end: Instant) async -> PushOutcome {
-        let line = line(to: office.endpoint.serving(push.environment))
-        var situation = APNsSituation(sentAt: office.time.now())
-        var replays = 0
-        while true {
-            let client: HTTP2Client
-            switch await line.connection(until: end) {
-            case .connection(let open): client = open.value
-            case .refused(let pause, let reason): return .retryAfter(pause, reason: reason)
-            }
-            guard office.time.now() < push.expiresAt else { return .badRequest("expired unsent") }
-            situation.sentAt = office.time.now()
-            let bearer = office.token?.bearer { [loop] in loop.post($0) }
-            switch await ask(push, bearer, client, line, until: end) {
-            case .success(let response):
-                let answer = APNsAnswer(response)
-                situation.mayRenew = bearer.flatMap { office.token?.mayFollow($0) } ?? false
-                situation.doubtsEnvironment = office.doubts(push.environment)
-                let verdict = answer.verdict(situation)
-                follow(verdict, answer, push, bearer, client, line)
-                if case .settle(let outcome) = verdict.push { return outcome }
-                situation.repeatedFor.insert(answer.meaning)
-            case .failure(.notSent(let reason)):
-                replays += 1
-                guard replays <= Self.replays, loop.time.instant() < end else {
-                    return .retryAfter(.seconds(1), reason: reason)
-                }
-                line.replace(client)
-            case .failure(.ambiguous(let reason)):
-                line.suspect(client)
-                return .ambiguous(reason)
-            }
-        }
-    }
-
-    private func ask(
-        _ push: APNsNotification, _ bearer: String?, _ client: HTTP2Client, _ line: APNsLine, until end: Instant
-    ) async -> Result<Response, RequestFailure> {
-        let request = APNsRequest.make(
-            push, topic: office.topic, authority: line.endpoint.authority, authorization: bearer)
-        let start = loop.time.instant()
-        let overdue = loop.schedule(after: office.options.suspicion) { line.suspect(client) }
-        let result = await client.send(request, deadline: max(end - start, .zero))
-        loop.cancel(overdue)
-        office.log.debug(
-            "apns.answer",
-            [
-                .push: push.id, .milliseconds: (loop.time.instant() - start).wholeMilliseconds,
-                .status: (try? result.get())?.status,
-            ])
-        return result
-    }
-
-    private func follow(
-        _ verdict: APNsVerdict, _ answer: APNsAnswer, _ push: APNsNotification, _ bearer: String?,
-        _ client: HTTP2Client,
-        _ line: APNsLine
-    ) {
-        office.learn(answer, verdict, bearer: bearer, environment: push.environment)
-        switch verdict.connection {
-        case .keep: line.served()
-        case .replace: line.replace(client)
-        }
-        guard answer.meaning != .accepted else { return }
-        let fields: LogFields = [
-            .push: push.id, .status: answer.status, .reason: answer.reason,
-            .environment: push.environment.rawValue,
-        ]
-        if verdict.alarm {
-            office.log.error("apns.refused", fields)
-        } else {
-            office.log.info("apns.refused", fields)
-        }
+    func turnEnded() {
+        isTouched = false
+        var reading = APNsGauges.Reading()
+        for pool in pools.values { pool.add(to: &reading) }
+        for pool in leaving { pool.add(to: &reading) }
+        gauges.publish(reading)
     }
 }

@@ -31,6 +31,13 @@ final class ProviderToken: Sendable {
         state = Mutex(State(life: ProviderTokenLife(first)))
     }
 
+    /// Whether it speaks for that key.
+    func isOf(_ key: P256PrivateKey, keyID: String, teamID: String) -> Bool {
+        self.keyID == keyID && self.teamID == teamID && self.key.publicKey == key.publicKey
+    }
+
+    var age: Duration { state.withLock { time.instant() - $0.life.current.at } }
+
     /// The value of `authorization`. `later` runs its work when the caller has nothing more urgent to do.
     func bearer(later: (@escaping @Sendable () -> Void) -> Void) -> String {
         let (bearer, mustRenew) = state.withLock { state in
@@ -48,10 +55,15 @@ final class ProviderToken: Sendable {
         return bearer
     }
 
+    /// Signs without the lock: the others go on with the token that there is.
     private func renew() {
+        let next = Result { () throws(CryptoFailure) in
+            try Self.mint(key: key, keyID: keyID, teamID: teamID, time: time)
+        }
         state.withLock { state in
             state.isRenewing = false
-            if state.life.need(at: time.instant()) != .none { mint(&state.life) }
+            // Somebody may have been in greater need of one meanwhile.
+            if state.life.need(at: time.instant()) != .none { take(next, &state.life) }
         }
     }
 
@@ -74,12 +86,20 @@ final class ProviderToken: Sendable {
     }
 
     private func mint(_ life: inout ProviderTokenLife) {
-        do throws(CryptoFailure) {
-            life.minted(try Self.mint(key: key, keyID: keyID, teamID: teamID, time: time))
+        take(
+            Result { () throws(CryptoFailure) in
+                try Self.mint(key: key, keyID: keyID, teamID: teamID, time: time)
+            }, &life)
+    }
+
+    private func take(_ next: Result<ProviderTokenLife.Minted, CryptoFailure>, _ life: inout ProviderTokenLife) {
+        switch next {
+        case .success(let token):
+            life.minted(token)
             log.info("apns.token.minted", [.keyID: keyID])
-        } catch {
+        case .failure(let failure):
             // The old one stays; Apple says when it is of no use any more.
-            log.error("apns.token.unsigned", [.keyID: keyID, .error: error.description])
+            log.error("apns.token.unsigned", [.keyID: keyID, .error: failure.description])
         }
     }
 

@@ -4,9 +4,12 @@ struct TokenDoubt {
     static let limit = 5
     private var inARow: [APNsNotification.Environment: Int] = [:]
 
+    /// Whether anything is held against any environment.
+    var isLeft: Bool { !inARow.isEmpty }
+
     func doubts(_ environment: APNsNotification.Environment) -> Bool { inARow[environment, default: 0] >= Self.limit }
 
     mutating func bad(_ environment: APNsNotification.Environment) { inARow[environment, default: 0] += 1 }
 
-    mutating func accepted(_ environment: APNsNotification.Environment) { inARow[environment] = 0 }
+    mutating func accepted(_ environment: APNsNotification.Environment) { inARow[environment] = nil }
 }

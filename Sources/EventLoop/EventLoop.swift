@@ -134,6 +134,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return timers.add(work, at: time.instant() + duration)
     }
 
+    /// The same, for who knows the moment.
+    @discardableResult
+    public func schedule(at moment: Instant, _ work: @escaping () -> Void) -> TimerID {
+        preconditionCurrent()
+        return timers.add(work, at: moment)
+    }
+
     public func cancel(_ timer: TimerID) {
         preconditionCurrent()
         timers.cancel(timer)

@@ -8,29 +8,38 @@ extension HTTP2Client {
     /// Resolves the name afresh, tries its addresses one after the other, and returns when the server has sent its
     /// SETTINGS: only then has it accepted our certificate. A client connects once.
     public func connect() async throws(ConnectionFailure) {
+        let limit = loop.time.instant() + options.connectTimeout
+        switch await Resolver.addresses(host: host, port: port) {
+        case .success(let addresses): try await connect(to: addresses, until: limit)
+        case .failure(let reason):
+            close()
+            throw .resolve(reason.reason)
+        }
+    }
+
+    /// The same for who has resolved the name: to the first of these addresses that will have us.
+    public func connect(to addresses: [SocketAddress]) async throws(ConnectionFailure) {
+        try await connect(to: addresses, until: loop.time.instant() + options.connectTimeout)
+    }
+
+    private func connect(to addresses: [SocketAddress], until limit: Instant) async throws(ConnectionFailure) {
         precondition(loop.isCurrent, "HTTP2Client: not on its loop")
         precondition(!isConnecting, "a client connects once")
         isConnecting = true
-        let limit = loop.time.instant() + options.connectTimeout
         var failure = ConnectionFailure.closed("closed")
-        switch await Resolver.addresses(host: host, port: port) {
-        case .failure(let reason): failure = .resolve(reason.reason)
-        case .success(let addresses):
-            for index in addresses.indices {
-                let address = addresses[(index + options.addressOffset) % addresses.count]
-                let left = limit - loop.time.instant()
-                guard state == .connecting else { break }
-                guard left > .zero else {
-                    failure = .timedOut
-                    break
-                }
-                // A machine that does not answer must leave time for the next.
-                guard let refusal = await attempt(address, within: left / (addresses.count - index)) else {
-                    remoteAddress = address
-                    return
-                }
-                failure = refusal
+        for (index, address) in addresses.enumerated() {
+            let left = limit - loop.time.instant()
+            guard state == .connecting else { break }
+            guard left > .zero else {
+                failure = .timedOut
+                break
             }
+            // A machine that does not answer must leave time for the next.
+            guard let refusal = await attempt(address, within: left / (addresses.count - index)) else {
+                remoteAddress = address
+                return
+            }
+            failure = refusal
         }
         close()
         throw failure

@@ -93,6 +93,9 @@ extension HTTP2Client: LinkOwner {
         scratch.clear()
         // An answer makes room for who waits.
         if waiting > 0 { submitWaiting() }
+        guard capacityChanged else { return }
+        capacityChanged = false
+        onCapacity?()
     }
 
     private func handle(_ event: SessionEvent, _ scratch: SessionScratch) {
@@ -103,6 +106,7 @@ extension HTTP2Client: LinkOwner {
         case .closed(let id, let code): closed(id, code)
         case .settings:
             hasSettings = true
+            capacityChanged = true
             opened()
         case .goAway(_, let code, let debug): wentAway(code, scratch.inbound[debug])
         case .pingAcknowledged(let payload): pings.removeValue(forKey: payload)?(.zero)
@@ -168,6 +172,7 @@ extension HTTP2Client: LinkOwner {
 
     private func closed(_ id: Int32, _ code: UInt32) {
         guard let pending = streams.removeValue(forKey: id) else { return }
+        capacityChanged = true
         if code == NGHTTP2_REFUSED_STREAM.rawValue {
             pending.complete(.failure(.notSent(goAwayReason ?? "refused")), on: loop)
         } else {

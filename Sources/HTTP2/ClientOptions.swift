@@ -12,8 +12,6 @@ public struct ClientOptions: Sendable {
     public var responseBytes = 1_048_576
     public var responseHeaderBytes = 32_768
     public var responseHeaderCount = 100
-    /// Which of a name's addresses to begin with: several connections then go to several machines.
-    public var addressOffset = 0
     public var abuseCapacity = 5000
     public var abusePerSecond = 500
 

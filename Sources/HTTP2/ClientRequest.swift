@@ -7,19 +7,47 @@ public struct ClientRequest: Sendable {
     public var path: String
     public var authority: String
     public var fields: Fields
-    /// Names of fields whose values are different every time: they would only push others out of the table.
-    public var neverIndexed: Set<String>
     public var body: [UInt8]
 
     public init(
-        method: String, path: String, authority: String, fields: Fields = Fields(), neverIndexed: Set<String> = [],
-        body: [UInt8] = []
+        method: String, path: String, authority: String, fields: Fields = Fields(), body: [UInt8] = []
     ) {
         self.method = method
         self.path = path
         self.authority = authority
         self.fields = fields
-        self.neverIndexed = neverIndexed
         self.body = body
     }
+}
+
+/// What many requests have in common, put together once.
+public struct RequestForm: Sendable {
+    let head: Fields
+    let rest: Fields
+
+    public init(method: String, scheme: String = "https", authority: String, fields: Fields) {
+        head = Fields([.init(":method", method), .init(":scheme", scheme), .init(":authority", authority)])
+        rest = fields
+    }
+
+    /// All of it, for those who look at what they have put together.
+    public var fields: [Fields.Field] { head.all + rest.all }
+}
+
+/// A request of such a form: what is its own.
+public struct FormedRequest: Sendable {
+    /// The path comes first.
+    private(set) var own = Fields()
+    public var body: [UInt8]
+
+    public init(path: String, body: [UInt8]) {
+        own.add(":path", path)
+        self.body = body
+    }
+
+    /// A field whose value is different every time: in the table it would only push others out.
+    public mutating func add(_ name: String, _ value: String) { own.add(name, value) }
+
+    /// The path and the fields, for those who look at what they have put together.
+    public var fields: [Fields.Field] { own.all }
 }

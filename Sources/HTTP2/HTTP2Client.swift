@@ -19,6 +19,8 @@ public final class HTTP2Client {
         didSet { if state != oldValue { onStateChange?(state) } }
     }
     public var onStateChange: ((ClientState) -> Void)?
+    /// Streams have ended, or the server allows another number of them.
+    public var onCapacity: (() -> Void)?
     /// What the server said with its GOAWAY.
     public internal(set) var goAwayReason: String?
     /// The machine behind the name that it is connected to.
@@ -40,6 +42,8 @@ public final class HTTP2Client {
     var pings: [UInt64: (Duration?) -> Void] = [:]
     private var lastPing: UInt64 = 0
     var flushAtTurnEnd = false
+    /// Since `onCapacity` was called.
+    var capacityChanged = false
 
     /// Without `tls` (for tests only) the server must know that this is HTTP/2.
     public init(
@@ -60,6 +64,8 @@ public final class HTTP2Client {
     public var activeStreams: Int { streams.count }
     /// Requests that wait for a stream.
     public var queuedRequests: Int { waiting }
+    /// Requests that could be sent now without waiting.
+    public var freeStreams: Int { state == .open ? max(0, peerMaxConcurrentStreams - streams.count) : 0 }
 
     /// How many streams the server allows now: one until it has said so.
     public var peerMaxConcurrentStreams: Int {
@@ -82,7 +88,7 @@ public final class HTTP2Client {
         completion: @escaping (Result<Response, RequestFailure>) -> Void
     ) {
         precondition(loop.isCurrent, "HTTP2Client: not on its loop")
-        let pending = PendingRequest(request, completion: completion)
+        let pending = PendingRequest(request, body: request.body, completion: completion)
         guard state == .open || state == .connecting else {
             pending.complete(.failure(.notSent("the connection is \(state)")), on: loop)
             return
@@ -122,9 +128,39 @@ public final class HTTP2Client {
         flushSoon()
     }
 
+    /// For who has a queue and a clock of its own: takes the request if there is a stream for it now, and gives the
+    /// stream's number. `completion` is called once, on the loop, never before this returns.
+    public func begin(
+        _ request: FormedRequest, of form: RequestForm,
+        completion: @escaping (Result<Response, RequestFailure>) -> Void
+    ) -> Int32? {
+        precondition(loop.isCurrent, "HTTP2Client: not on its loop")
+        guard let session, freeStreams > 0 else { return nil }
+        let pending = PendingRequest(nil, body: request.body, completion: completion)
+        let id = session.submitRequest(form, request, source: pending)
+        guard id > 0 else {
+            retire()
+            return nil
+        }
+        pending.stream = id
+        streams[id] = pending
+        flushSoon()
+        return id
+    }
+
+    /// Gives up a request that was begun: the server is told, and its answer is not waited for. No completion follows.
+    public func cancel(_ stream: Int32) {
+        precondition(loop.isCurrent, "HTTP2Client: not on its loop")
+        guard let pending = streams[stream], !pending.isCompleted else { return }
+        pending.forget()
+        session?.submitReset(stream, NGHTTP2_CANCEL)
+        flushSoon()
+    }
+
     private func submit(_ pending: PendingRequest, _ session: Session) {
-        let id = session.submitRequest(
-            pending.request, scheme: tls == nil ? "http" : "https", source: pending)
+        guard let request = pending.request else { return }
+        pending.request = nil
+        let id = session.submitRequest(request, scheme: tls == nil ? "http" : "https", source: pending)
         guard id > 0 else {
             // The numbers of this connection are used up, or it is at its end.
             pending.complete(.failure(.notSent("no stream")), on: loop)
@@ -150,22 +186,25 @@ public final class HTTP2Client {
 
     /// The time of a round trip; nil if none came back in `options.pingTimeout`, or the connection ended.
     public func ping() async -> Duration? {
+        await withUnsafeContinuation { continuation in ping { continuation.resume(returning: $0) } }
+    }
+
+    /// The same without a task. `completion` is called once, on the loop, perhaps before this returns.
+    public func ping(_ completion: @escaping (Duration?) -> Void) {
         precondition(loop.isCurrent, "HTTP2Client: not on its loop")
-        guard let session else { return nil }
+        guard let session else { return completion(nil) }
         lastPing += 1
         let payload = lastPing
         let start = loop.time.instant()
-        return await withUnsafeContinuation { continuation in
-            let timer = loop.schedule(after: options.pingTimeout) { [weak self] in
-                self?.pings.removeValue(forKey: payload)?(nil)
-            }
-            pings[payload] = { [loop] duration in
-                loop.cancel(timer)
-                continuation.resume(returning: duration.map { _ in loop.time.instant() - start })
-            }
-            session.submitPing(payload)
-            flushSoon()
+        let timer = loop.schedule(after: options.pingTimeout) { [weak self] in
+            self?.pings.removeValue(forKey: payload)?(nil)
         }
+        pings[payload] = { [loop] duration in
+            loop.cancel(timer)
+            completion(duration.map { _ in loop.time.instant() - start })
+        }
+        session.submitPing(payload)
+        flushSoon()
     }
 
     /// Sends nothing new; closes when what was sent has been answered.

@@ -3,7 +3,8 @@ import HTTP
 
 /// A request of ours on its way.
 final class PendingRequest: BodySource {
-    let request: ClientRequest
+    /// Nil once it has a stream: nghttp2 has taken what it needs.
+    var request: ClientRequest?
     private var completion: ((Result<Response, RequestFailure>) -> Void)?
     var timer: TimerID?
     /// Nil while it waits for its turn.
@@ -11,14 +12,22 @@ final class PendingRequest: BodySource {
     var head: HeaderBlock?
     var body: [UInt8] = []
 
-    init(_ request: ClientRequest, completion: @escaping (Result<Response, RequestFailure>) -> Void) {
+    init(
+        _ request: ClientRequest?, body: [UInt8], completion: @escaping (Result<Response, RequestFailure>) -> Void
+    ) {
         self.request = request
         self.completion = completion
         super.init()
-        outgoing = request.body
+        outgoing = body
     }
 
     var isCompleted: Bool { completion == nil }
+
+    /// Nobody wants to know any more.
+    func forget() {
+        completion = nil
+        body = []
+    }
 
     /// Once; later calls do nothing.
     func complete(_ result: Result<Response, RequestFailure>, on loop: EventLoop) {

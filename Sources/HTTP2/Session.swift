@@ -219,17 +219,33 @@ final class Session {
         return head.withRun { head in
             for (name, value) in head { fields.add(name, value) }
             return request.fields.withRun { run in
-                for (name, value) in run {
-                    let isIndexed =
-                        request.neverIndexed.isEmpty
-                        || !request.neverIndexed.contains(String(decoding: name, as: UTF8.self))
-                    fields.add(name, value, indexed: isIndexed)
-                }
-                return withProvider(source) {
-                    nghttp2_submit_request(session, nil, fields.start, fields.count, $0, nil)
+                for (name, value) in run { fields.add(name, value) }
+                return submit(fields, source)
+            }
+        }
+    }
+
+    /// The same, for what is made of a form.
+    func submitRequest(_ form: RequestForm, _ request: FormedRequest, source: BodySource) -> Int32 {
+        let fields = scratch.fields
+        fields.clear()
+        return form.head.withRun { head in
+            for (name, value) in head { fields.add(name, value) }
+            return request.own.withRun { own in
+                // Its path belongs to the pseudo-fields, which come before all others.
+                var own = own
+                if let path = own.next() { fields.add(path.name, path.value, indexed: false) }
+                return form.rest.withRun { rest in
+                    for (name, value) in rest { fields.add(name, value) }
+                    for (name, value) in own { fields.add(name, value, indexed: false) }
+                    return submit(fields, source)
                 }
             }
         }
+    }
+
+    private func submit(_ fields: FieldList, _ source: BodySource) -> Int32 {
+        withProvider(source) { nghttp2_submit_request(session, nil, fields.start, fields.count, $0, nil) }
     }
 
     private func withProvider<Value>(

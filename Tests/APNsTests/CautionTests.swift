@@ -4,7 +4,7 @@ import World
 @testable import APNs
 
 @Suite struct BackoffTests {
-    private static let bases: [Int64] = [0, 1000, 2000, 4000, 8000, 16_000, 32_000, 40_000, 40_000]
+    private static let bases: [Int64] = [1000, 2000, 4000, 8000, 16_000, 32_000, 40_000, 40_000]
 
     @Test func doublesUpToItsLimit() {
         var backoff = Backoff()
@@ -29,8 +29,18 @@ import World
         var backoff = Backoff()
         for _ in 0..<50 { _ = backoff.failed(HighestChance()) }
         backoff.succeeded()
+        #expect(next(&backoff) == .milliseconds(1500))
+        #expect(next(&backoff) == .milliseconds(3000))
+    }
+
+    @Test func someFailuresMayBeFree() {
+        var backoff = Backoff(free: 1)
         #expect(next(&backoff) == .zero)
         #expect(next(&backoff) == .milliseconds(1500))
+        for _ in 0..<50 { _ = next(&backoff) }
+        #expect(next(&backoff) == .seconds(60))
+        backoff.succeeded()
+        #expect(next(&backoff) == .zero)
     }
 }
 

@@ -6,6 +6,7 @@ import FakeAPNs
 import HTTP2
 import Log
 import Pushing
+import Synchronization
 import TLS
 import TestSupport
 import Testing
@@ -15,11 +16,46 @@ extension APNsOptions {
     /// For a machine that has much else to do.
     static var patient: APNsOptions {
         var options = APNsOptions()
+        options.connections = 1
+        options.stagger = .zero
         options.deadline = .seconds(120)
         options.suspicion = .seconds(60)
         options.connectTimeout = .seconds(60)
         options.pingTimeout = .seconds(60)
         return options
+    }
+}
+
+/// A push that the sender has, and what becomes of it.
+final class Begun: Sendable {
+    private struct State {
+        var outcomes: [PushOutcome] = []
+        var waiting: CheckedContinuation<PushOutcome, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    /// All that came: one, if it is as it should be.
+    var outcomes: [PushOutcome] { state.withLock { $0.outcomes } }
+
+    func came(_ outcome: PushOutcome) {
+        let waiting = state.withLock { state in
+            state.outcomes.append(outcome)
+            defer { state.waiting = nil }
+            return state.waiting
+        }
+        waiting?.resume(returning: outcome)
+    }
+
+    /// For one at a time.
+    func outcome() async -> PushOutcome {
+        await withCheckedContinuation { continuation in
+            let there = state.withLock { state in
+                if state.outcomes.isEmpty { state.waiting = continuation }
+                return state.outcomes.first
+            }
+            if let there { continuation.resume(returning: there) }
+        }
     }
 }
 
@@ -37,7 +73,7 @@ final class Rig: Sendable {
 
     private init(
         _ loops: [EventLoop], _ kind: Kind, _ time: any TimeSource, _ limits: ServerLimits, _ tokenUpdates: Int,
-        trusts: Bool, names: [String], options: APNsOptions
+        trusts: Bool, names: [String], options: APNsOptions, host: String, observer: (any APNsObserver)?
     ) async throws {
         self.loops = loops
         self.time = time
@@ -60,20 +96,22 @@ final class Rig: Sendable {
         }
         let trust = trusts ? team.authority : try FakeTeam(at: now).authority
         sender = try APNsSender(
-            endpoint: APNsEndpoint(host: "127.0.0.1", port: port), topic: team.topic, credential: credential,
+            endpoint: APNsEndpoint(host: host, port: port), topic: team.topic, credential: credential,
             trust: .pem(try trust.certificatePEM()), time: time, randomness: SystemRandomness(), log: log,
-            options: options)
+            options: options, observer: observer)
     }
 
     static func with(
         _ kind: Kind = .token, time: any TimeSource = SystemTime(), limits: ServerLimits = FakeAPNs.limits,
         tokenUpdates: Int = 50, trusts: Bool = true, names: [String] = ["127.0.0.1"],
-        options: APNsOptions = .patient, _ body: (Rig) async throws -> Void
+        options: APNsOptions = .patient, host: String = "127.0.0.1", observer: (any APNsObserver)? = nil,
+        _ body: (Rig) async throws -> Void
     ) async throws {
         let group = try LoopGroup.start(count: 3, time: SystemTime())
         defer { group.stopAndJoin() }
         let rig = try await Rig(
-            group.loops, kind, time, limits, tokenUpdates, trusts: trusts, names: names, options: options)
+            group.loops, kind, time, limits, tokenUpdates, trusts: trusts, names: names, options: options, host: host,
+            observer: observer)
         try await body(rig)
         rig.sender.close()
         await rig.loops[1].perform {}
@@ -94,6 +132,13 @@ final class Rig: Sendable {
 
     func send(_ push: APNsNotification, on loop: Int = 1) async -> PushOutcome {
         await loops[loop].perform { [sender] in await sender.send(push) }
+    }
+
+    /// Returns when the sender has it, which then has it sent or waiting.
+    func begin(_ push: APNsNotification, on loop: Int = 1) async -> Begun {
+        let begun = Begun()
+        await loops[loop].perform { [sender] in sender.send(push) { begun.came($0) } }
+        return begun
     }
 
     /// How often that event stands in the log.
