@@ -36,10 +36,8 @@ enum Algorithm {
     static let sha256 = digest("SHA256")
     static let sha512 = digest("SHA512")
 
-    static let aes256GCM: SharedHandle = {
-        guard let cipher = EVP_CIPHER_fetch(nil, "AES-256-GCM", nil) else { missing("AES-256-GCM") }
-        return SharedHandle(cipher) { EVP_CIPHER_free($0) }
-    }()
+    static let aes128GCM = cipher("AES-128-GCM")
+    static let aes256GCM = cipher("AES-256-GCM")
 
     /// The curve, as a key that has no point yet: a copy of it takes one in a third of the time that it takes OpenSSL to
     /// make a key of a curve that it is told the name of.
@@ -56,6 +54,11 @@ enum Algorithm {
     private static func digest(_ name: String) -> SharedHandle {
         guard let digest = EVP_MD_fetch(nil, name, nil) else { missing(name) }
         return SharedHandle(digest) { EVP_MD_free($0) }
+    }
+
+    private static func cipher(_ name: String) -> SharedHandle {
+        guard let cipher = EVP_CIPHER_fetch(nil, name, nil) else { missing(name) }
+        return SharedHandle(cipher) { EVP_CIPHER_free($0) }
     }
 
     /// An installation without these has no use for this program; nothing that a peer sends leads here.

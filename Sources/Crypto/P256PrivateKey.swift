@@ -5,6 +5,7 @@ import World
 public final class P256PrivateKey: Sendable {
     public let publicKey: P256PublicKey
     private let handle: SharedHandle
+    var pointer: OpaquePointer { handle.pointer }
 
     private init(_ handle: SharedHandle) throws(CryptoFailure) {
         self.handle = handle

@@ -75,15 +75,21 @@ public struct Sealer: Sendable {
     }
 }
 
-/// One message at a time. Seen by the package for the published vectors.
+/// AES-GCM, one message at a time, with a key of 16 or of 32 bytes. Seen by the package for the coding of web pushes, and
+/// for the published vectors.
 package enum GCM {
+    private static func cipher(for key: Secret) -> SharedHandle {
+        precondition(key.count == 16 || key.count == 32, "no key of AES-GCM")
+        return key.count == 16 ? Algorithm.aes128GCM : Algorithm.aes256GCM
+    }
+
     package static func seal(
         _ plaintext: [UInt8], key: Secret, nonce: [UInt8], authenticated: [UInt8]
     ) throws(CryptoFailure) -> (ciphertext: [UInt8], tag: [UInt8]) {
         let context = try Owned(EVP_CIPHER_CTX_new(), else: "sealing") { EVP_CIPHER_CTX_free($0) }
         var ciphertext = [UInt8](repeating: 0, count: plaintext.count)
         var tag = [UInt8](repeating: 0, count: 16)
-        guard EVP_EncryptInit_ex2(context.pointer, Algorithm.aes256GCM.pointer, key.reveal(), nonce, nil) == 1,
+        guard EVP_EncryptInit_ex2(context.pointer, cipher(for: key).pointer, key.reveal(), nonce, nil) == 1,
             update(context, EVP_EncryptUpdate, authenticated, plaintext, &ciphertext),
             final(context, EVP_EncryptFinal_ex),
             EVP_CIPHER_CTX_ctrl(context.pointer, EVP_CTRL_AEAD_GET_TAG, 16, &tag) == 1
@@ -100,7 +106,7 @@ package enum GCM {
         }
         var plaintext = [UInt8](repeating: 0, count: ciphertext.count)
         var tag = tag
-        guard EVP_DecryptInit_ex2(context.pointer, Algorithm.aes256GCM.pointer, key.reveal(), nonce, nil) == 1,
+        guard EVP_DecryptInit_ex2(context.pointer, cipher(for: key).pointer, key.reveal(), nonce, nil) == 1,
             update(context, EVP_DecryptUpdate, authenticated, ciphertext, &plaintext),
             EVP_CIPHER_CTX_ctrl(context.pointer, EVP_CTRL_AEAD_SET_TAG, 16, &tag) == 1,
             final(context, EVP_DecryptFinal_ex)
