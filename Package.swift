@@ -45,6 +45,7 @@ let package = Package(
         // C libraries, each touched by the one module that names it below.
         library("CLinux"), library("CNghttp2"), library("COpenSSL"), library("CSQLite"), library("CMariaDB"),
         library("CYAML"), library("CQREncode"), library("CMaxMind"), library("CMicroHTTPD"),
+        library("CCurl"),
 
         // Leaves.
         module("Bytes"),
@@ -61,6 +62,7 @@ let package = Package(
         // How bytes come and go.
         module("EventLoop", ["CLinux", "World"]),
         module("TLS", ["Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop"]),
+        module("Curl", ["CCurl", "EventLoop", "HTTP", "World"]),
         module("HTTP1", ["CMicroHTTPD", "EventLoop", "HTTP", "Log"]),
         module("HTTP2", ["Bytes", "CLinux", "CNghttp2", "Crypto", "EventLoop", "HTTP", "Log", "TLS", "World"]),
 
@@ -140,6 +142,8 @@ let package = Package(
         tests(
             "Couriers", ["APNs", "Couriers", "Domain", "JSON", "Relay", "TestSupport", "World"]),
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
+        tests(
+            "Curl", ["Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
         tests("Daemon", ["Bytes", "Daemon", "Domain", "HTTP", "Log", "Storage", "TestSupport"]),
         tests(
             "Demo",

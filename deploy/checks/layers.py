@@ -5,11 +5,11 @@ Package.swift says what each target depends on; this says what it may depend on.
 
 LAYERS = [
     ["CLinux", "CNghttp2", "COpenSSL", "CSQLite", "CMariaDB", "CYAML", "CQREncode",
-     "CMaxMind", "CMicroHTTPD"],
+     "CMaxMind", "CMicroHTTPD", "CCurl"],
     ["Bytes", "World", "JSON", "YAML", "QR", "HTTP", "Metrics"],
     ["Pushing"],
     ["Log", "Crypto", "EventLoop"],
-    ["TLS", "Domain", "TwoefayClient"],
+    ["TLS", "Domain", "Curl", "TwoefayClient"],
     ["HTTP1", "HTTP2", "Geo", "Relay"],
     ["API", "Storage", "APNs", "Phone"],
     ["Couriers"],
@@ -32,11 +32,15 @@ C_USERS = {
     "CQREncode": ["Sources/QR/"],
     "CMaxMind": ["Sources/Geo/"],
     "CMicroHTTPD": ["Sources/HTTP1/"],
+    "CCurl": ["Sources/Curl/"],
 }
 
 # The product knows no socket, no SQL and no C: whatever else changes, these may not appear among its dependencies.
 PRODUCT = ["Domain", "Relay", "API"]
-FOREIGN_TO_PRODUCT = ["EventLoop", "TLS", "HTTP1", "HTTP2", "Geo", "Storage", "Couriers", "YAML", "CLinux", *C_USERS]
+FOREIGN_TO_PRODUCT = [
+    "EventLoop", "TLS", "Curl", "HTTP1", "HTTP2", "Geo", "Storage", "Couriers", "YAML",
+    "CLinux", *C_USERS,
+]
 
 # What the toolchain brings and any file may import. Foundation in all its forms is left out on purpose.
 TOOLCHAIN = ["Swift", "Glibc", "Synchronization", "_Concurrency"]

@@ -1,0 +1,90 @@
+import Glibc
+
+/// Which addresses may be connected to where others have chosen the URL. Everything is refused that does not lead out into
+/// the internet: this machine, its neighbours, and what is set aside for other uses (the registries of RFC 6890), also
+/// where it is wrapped into an IPv6 address. Ranges that the operator names are let through.
+public struct AddressGuard: Sendable, Equatable {
+    private enum Rule: Equatable {
+        case outside(allowing: [AddressRange])
+        case anything
+    }
+
+    private let rule: Rule
+
+    public init(allowing ranges: [AddressRange] = []) { rule = .outside(allowing: ranges) }
+
+    private init(_ rule: Rule) { self.rule = rule }
+
+    /// For URLs that the operator has written.
+    public static let none = AddressGuard(.anything)
+
+    /// Why that address may not be connected to; nil if it may. Nil, too, for a name: names are judged by where they lead.
+    public func refusal(of host: String) -> String? { AddressRange.bytes(of: host).flatMap { refusal(of: $0) } }
+
+    /// The same of 4 or 16 bytes; any other number of them is no address.
+    func refusal(of address: [UInt8]) -> String? {
+        guard case .outside(let allowed) = rule else { return nil }
+        if address.count == 16, address.starts(with: Self.mapped) {
+            // What the system connects to is the address inside.
+            return refusal(of: Array(address.suffix(4)))
+        }
+        if allowed.contains(where: { $0.contains(address) }) { return nil }
+        switch address.count {
+        case 4: return Self.find(address, Self.four)
+        case 16:
+            if let what = Self.find(address, Self.six) { return what }
+            // Translators and tunnels take these to the IPv4 address inside.
+            if Self.translated.contains(address) { return refusal(of: Array(address.suffix(4))) }
+            if Self.sixToFour.contains(address) { return refusal(of: Array(address[2..<6])) }
+            return Self.global.contains(address) ? nil : "no address of the internet"
+        default: return "no address of the internet"
+        }
+    }
+
+    /// The same of what a socket is about to be connected to: a `sockaddr` of some family.
+    func refusal(ofSocketAddress bytes: UnsafeRawBufferPointer) -> String? {
+        guard bytes.count >= MemoryLayout<sa_family_t>.size else { return refusal(of: []) }
+        switch Int32(bytes.loadUnaligned(as: sa_family_t.self)) {
+        case AF_INET where bytes.count >= MemoryLayout<sockaddr_in>.size:
+            let four = bytes.loadUnaligned(as: sockaddr_in.self).sin_addr
+            return refusal(of: withUnsafeBytes(of: four) { Array($0) })
+        case AF_INET6 where bytes.count >= MemoryLayout<sockaddr_in6>.size:
+            let six = bytes.loadUnaligned(as: sockaddr_in6.self).sin6_addr
+            return refusal(of: withUnsafeBytes(of: six) { Array($0) })
+        default: return refusal(of: [])
+        }
+    }
+
+    private static func find(_ address: [UInt8], _ table: [(range: AddressRange, what: String)]) -> String? {
+        table.first { $0.range.contains(address) }?.what
+    }
+
+    private static let mapped: [UInt8] = Array(repeating: 0, count: 10) + [0xff, 0xff]
+    private static let translated = range("64:ff9b::/96")
+    private static let sixToFour = range("2002::/16")
+    private static let global = range("2000::/3")
+
+    private static func range(_ text: String) -> AddressRange {
+        guard let range = AddressRange(text) else { preconditionFailure("\(text) is no range") }
+        return range
+    }
+
+    private static func table(_ rows: [(String, String)]) -> [(range: AddressRange, what: String)] {
+        rows.map { (range($0), $1) }
+    }
+
+    private static let four = table([
+        ("0.0.0.0/8", "unspecified"), ("10.0.0.0/8", "private"), ("100.64.0.0/10", "shared by a provider's customers"),
+        ("127.0.0.0/8", "loopback"), ("169.254.0.0/16", "link-local"), ("172.16.0.0/12", "private"),
+        ("192.0.0.0/24", "reserved"), ("192.0.2.0/24", "for documentation"), ("192.88.99.0/24", "reserved"),
+        ("192.168.0.0/16", "private"), ("198.18.0.0/15", "for benchmarks"), ("198.51.100.0/24", "for documentation"),
+        ("203.0.113.0/24", "for documentation"), ("224.0.0.0/4", "multicast"), ("240.0.0.0/4", "reserved"),
+    ])
+
+    private static let six = table([
+        ("::/128", "unspecified"), ("::1/128", "loopback"), ("64:ff9b:1::/48", "private"), ("100::/64", "reserved"),
+        // Teredo is in here, and ORCHID, and benchmarks.
+        ("2001::/23", "reserved"), ("2001:db8::/32", "for documentation"), ("3fff::/20", "for documentation"),
+        ("fc00::/7", "private"), ("fe80::/10", "link-local"), ("fec0::/10", "private"), ("ff00::/8", "multicast"),
+    ])
+}

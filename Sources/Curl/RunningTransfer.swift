@@ -1,0 +1,126 @@
+import CCurl
+import EventLoop
+import Glibc
+import HTTP
+
+/// A transfer under way, from the loop's side. Touched on the loop only.
+public final class RunningTransfer {
+    let transfer: Transfer
+    let addresses: AddressGuard
+    let headBytes: Int
+    /// Nil once it is over.
+    var easy: UnsafeMutableRawPointer?
+    var list: UnsafeMutablePointer<curl_slist>?
+    var timer: TimerID?
+    weak var client: WebClient?
+    private var completion: ((Result<Response, TransferFailure>) -> Void)?
+
+    /// Set when a connection stands and the request is about to be written.
+    private(set) var isReady = false
+    private(set) var refusedAddress: String?
+    private var fields = Fields()
+    private var head = 0
+    private var body: [UInt8] = []
+    private var isTooLarge = false
+
+    init(
+        _ transfer: Transfer, _ client: WebClient, completion: @escaping (Result<Response, TransferFailure>) -> Void
+    ) {
+        self.transfer = transfer
+        self.client = client
+        self.completion = completion
+        addresses = client.options.addresses
+        headBytes = client.options.headBytes
+    }
+
+    /// Nobody waits for it any more. Its completion is called now.
+    public func cancel() {
+        client?.give(up: self, .cancelled, "cancelled")
+    }
+
+    // MARK: What libcurl calls
+
+    /// A socket for that address, or none where it may not be connected to.
+    func open(_ given: UnsafePointer<curl_sockaddr>) -> curl_socket_t {
+        guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return -1 }
+        // In place: it may be longer than the type that its first bytes have.
+        let address = UnsafeRawBufferPointer(
+            start: UnsafeRawPointer(given) + offset, count: Int(given.pointee.addrlen))
+        if let refusal = addresses.refusal(ofSocketAddress: address) {
+            refusedAddress = refusal
+            return -1
+        }
+        let kind = given.pointee.socktype | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        return socket(given.pointee.family, kind, given.pointee.protocol)
+    }
+
+    func isAboutToSend() { isReady = true }
+
+    /// How much of it was taken: all, or too little, which ends the transfer.
+    func receive(head line: UnsafeRawBufferPointer) -> Int {
+        head += line.count
+        guard head <= headBytes else {
+            isTooLarge = true
+            return line.count + 1
+        }
+        if line.starts(with: "HTTP/".utf8) {
+            // What came before was preliminary.
+            fields = Fields()
+        } else if let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0 {
+            let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
+            let value = line[(colon + 1)...].drop { $0 == 0x20 || $0 == 0x09 }
+            fields.add(name, String(decoding: Self.trimmed(value), as: UTF8.self))
+        }
+        return line.count
+    }
+
+    private static func trimmed(_ value: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
+        var value = value
+        while let last = value.last, [0x20, 0x09, 0x0d, 0x0a].contains(last) { value.removeLast() }
+        return value
+    }
+
+    func receive(body part: UnsafeRawBufferPointer) -> Int {
+        guard body.count + part.count <= transfer.answerBytes else {
+            isTooLarge = true
+            return part.count + 1
+        }
+        body.append(contentsOf: part)
+        return part.count
+    }
+
+    // MARK: The end
+
+    /// As libcurl tells it.
+    func outcome(_ code: CURLcode, status: Int) -> Result<Response, TransferFailure> {
+        if code == CURLE_OK, status > 0 { return .success(Response(status: status, fields: fields, body: body)) }
+        let (cause, reason) = explain(code)
+        return .failure(failure(cause, status: status, reason))
+    }
+
+    func failure(_ cause: TransferFailure.Cause, status: Int = 0, _ reason: String) -> TransferFailure {
+        TransferFailure(cause, mayHaveArrived: isReady, status: status >= 200 ? status : nil, reason)
+    }
+
+    private func explain(_ code: CURLcode) -> (TransferFailure.Cause, String) {
+        let text = String(cString: curl_easy_strerror(code))
+        switch code {
+        case CURLE_WRITE_ERROR where isTooLarge: return (.tooLarge, "the answer is too large")
+        case CURLE_COULDNT_CONNECT:
+            guard let refusedAddress else { return (.unreachable, text) }
+            return (.refusedAddress, "the host is at an address that is \(refusedAddress)")
+        case CURLE_COULDNT_RESOLVE_HOST: return (.unknownHost, text)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION: return (.untrusted, text)
+        // Only connecting is timed by libcurl.
+        case CURLE_OPERATION_TIMEDOUT: return (isReady ? .deadline : .unreachable, "no connection in time")
+        default: return (.broken, text)
+        }
+    }
+
+    /// Once.
+    func complete(_ result: Result<Response, TransferFailure>) {
+        guard let completion else { return }
+        self.completion = nil
+        completion(result)
+    }
+}

@@ -1,0 +1,196 @@
+import CCurl
+import EventLoop
+import Glibc
+import HTTP
+import World
+
+/// Asks web servers: HTTP/2 where the server has it, HTTP/1.1 otherwise; connections are kept and used again. It follows no
+/// redirects, knows no proxy, and connects only to where `AddressGuard` lets it: that is looked at for the very address that
+/// a socket is opened to, so that a name cannot lead elsewhere the second time it is looked up.
+///
+/// One multi handle of libcurl on one loop, which watches its descriptors and its timer. Made and used on that loop only.
+public final class WebClient {
+    public let loop: EventLoop
+    public let options: WebClientOptions
+    private let multi: UnsafeMutableRawPointer
+    private var running: [UnsafeMutableRawPointer: RunningTransfer] = [:]
+    private var perServer: [String: Int] = [:]
+    private var watches: [curl_socket_t: Watch] = [:]
+    private var timer: TimerID?
+    private var isClosed = false
+
+    /// The first fails where libcurl cannot start, or would look names up on the loop.
+    public init(loop: EventLoop, options: WebClientOptions = WebClientOptions()) throws(SystemFailure) {
+        guard Self.global == CURLE_OK, ccurl_looks_up_aside() != 0, let multi = curl_multi_init() else {
+            throw SystemFailure("curl_multi_init", ENOSYS)
+        }
+        self.loop = loop
+        self.options = options
+        self.multi = multi
+        ccurl_multi_set_callbacks(
+            multi, Unmanaged.passUnretained(self).toOpaque(), Callbacks.socket, Callbacks.timer)
+        _ = ccurl_multi_set_number(multi, CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
+        _ = ccurl_multi_set_number(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.connectionsPerServer)
+        _ = ccurl_multi_set_number(multi, CURLMOPT_MAXCONNECTS, options.idleConnections)
+    }
+
+    /// Nobody is told anything any more: without `close`, the loop has ended before.
+    deinit {
+        guard !isClosed else { return }
+        ccurl_multi_set_callbacks(multi, nil, nil, nil)
+        for transfer in running.values { release(transfer) }
+        curl_multi_cleanup(multi)
+    }
+
+    /// Once for the process.
+    private static let global = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+
+    /// How many are under way.
+    public var count: Int { running.count }
+
+    // MARK: Transfers
+
+    /// Always comes back, at the transfer's deadline at the latest.
+    public func send(_ transfer: Transfer) async -> Result<Response, TransferFailure> {
+        await withUnsafeContinuation { continuation in
+            start(transfer) { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// `completion` is called once, on the loop, perhaps before this returns.
+    @discardableResult
+    public func start(
+        _ transfer: Transfer, completion: @escaping (Result<Response, TransferFailure>) -> Void
+    ) -> RunningTransfer {
+        precondition(loop.isCurrent, "WebClient: not on its loop")
+        let new = RunningTransfer(transfer, self, completion: completion)
+        if let refusal = refusal(of: transfer) {
+            new.complete(.failure(refusal))
+            return new
+        }
+        guard let easy = curl_easy_init() else {
+            new.complete(.failure(TransferFailure(.busy, mayHaveArrived: false, "libcurl is out of memory")))
+            return new
+        }
+        new.easy = easy
+        running[easy] = new
+        perServer[transfer.url.origin, default: 0] += 1
+        guard prepare(easy, new), curl_multi_add_handle(multi, easy) == CURLM_OK else {
+            finish(new, .failure(TransferFailure(.malformed, mayHaveArrived: false, "libcurl does not take this")))
+            return new
+        }
+        new.timer = loop.schedule(after: transfer.deadline) { [weak self, weak new] in
+            guard let self, let new else { return }
+            new.timer = nil
+            give(up: new, .deadline, "no answer in time")
+        }
+        return new
+    }
+
+    private func refusal(of transfer: Transfer) -> TransferFailure? {
+        let refused = { TransferFailure($0, mayHaveArrived: false, $1) }
+        if isClosed { return refused(.cancelled, "closed") }
+        guard transfer.url.secure || options.allowsPlainHTTP else {
+            return refused(.insecure, "https alone is allowed")
+        }
+        guard Self.isToken(transfer.method), transfer.fields.all.allSatisfy(Self.isField) else {
+            return refused(.malformed, "no method, or a field that is none")
+        }
+        guard running.count < options.transfers else { return refused(.busy, "too many are under way") }
+        guard perServer[transfer.url.origin, default: 0] < options.transfersPerServer else {
+            return refused(.busy, "too many are under way to \(transfer.url.host)")
+        }
+        return nil
+    }
+
+    private static func isToken(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || 0x30...0x39 ~= byte
+                    || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+            }
+    }
+
+    private static func isField(_ field: Fields.Field) -> Bool {
+        isToken(field.name) && field.value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }
+    }
+
+    /// Ends it from our side.
+    func give(up transfer: RunningTransfer, _ cause: TransferFailure.Cause, _ reason: String) {
+        precondition(loop.isCurrent, "WebClient: not on its loop")
+        guard let easy = transfer.easy else { return }
+        finish(transfer, .failure(transfer.failure(cause, status: Int(ccurl_status(easy)), reason)))
+    }
+
+    private func finish(_ transfer: RunningTransfer, _ result: Result<Response, TransferFailure>) {
+        guard let easy = transfer.easy else { return }
+        running[easy] = nil
+        let origin = transfer.transfer.url.origin
+        perServer[origin] = perServer[origin].flatMap { $0 > 1 ? $0 - 1 : nil }
+        if let timer = transfer.timer { loop.cancel(timer) }
+        transfer.timer = nil
+        release(transfer)
+        transfer.complete(result)
+    }
+
+    private func release(_ transfer: RunningTransfer) {
+        guard let easy = transfer.easy else { return }
+        transfer.easy = nil
+        curl_multi_remove_handle(multi, easy)
+        curl_easy_cleanup(easy)
+        curl_slist_free_all(transfer.list)
+        transfer.list = nil
+    }
+
+    /// Ends all transfers and closes all connections.
+    public func close() {
+        precondition(loop.isCurrent, "WebClient: not on its loop")
+        guard !isClosed else { return }
+        isClosed = true
+        for transfer in Array(running.values) { give(up: transfer, .cancelled, "closed") }
+        // Here and not in the end of this object: connections are closed, and their watches with them.
+        curl_multi_cleanup(multi)
+        setTimer(-1)
+    }
+
+    // MARK: The loop
+
+    /// libcurl wants to know about that descriptor, or no longer.
+    func watch(_ socket: curl_socket_t, _ what: Int32) {
+        guard what != CURL_POLL_REMOVE else {
+            watches.removeValue(forKey: socket)?.cancel()
+            return
+        }
+        var interest: Interest = []
+        if what == CURL_POLL_IN || what == CURL_POLL_INOUT { interest.insert(.read) }
+        if what == CURL_POLL_OUT || what == CURL_POLL_INOUT { interest.insert(.write) }
+        if let watch = watches[socket] { return watch.change(interest) }
+        // Without a watch its transfer ends at its deadline.
+        watches[socket] = try? loop.watch(fd: socket, interest) { [weak self] in self?.act(on: socket, $0) }
+    }
+
+    func setTimer(_ milliseconds: Int) {
+        if let timer { loop.cancel(timer) }
+        timer = nil
+        guard milliseconds >= 0 else { return }
+        timer = loop.schedule(after: .milliseconds(milliseconds)) { [weak self] in
+            self?.timer = nil
+            self?.act(on: CURL_SOCKET_TIMEOUT, [])
+        }
+    }
+
+    private func act(on socket: curl_socket_t, _ readiness: Readiness) {
+        guard !isClosed else { return }
+        var events: Int32 = 0
+        if readiness.contains(.read) { events |= CURL_CSELECT_IN }
+        if readiness.contains(.write) { events |= CURL_CSELECT_OUT }
+        if !readiness.isDisjoint(with: [.hangUp, .failed]) { events |= CURL_CSELECT_ERR }
+        var left: Int32 = 0
+        curl_multi_socket_action(multi, socket, events, &left)
+        var code = CURLE_OK
+        while !isClosed, let easy = ccurl_multi_ended(multi, &code) {
+            guard let transfer = running[easy] else { continue }
+            finish(transfer, transfer.outcome(code, status: Int(ccurl_status(easy))))
+        }
+    }
+}

@@ -1,0 +1,156 @@
+import Crypto
+import EventLoop
+import Glibc
+import HTTP
+import HTTP2
+import Log
+import Synchronization
+import TLS
+import TestSupport
+import Testing
+import World
+
+@testable import Curl
+
+let patience = Duration.seconds(120)
+
+/// Answers over HTTP/2 as the test says.
+struct Answering: Handler {
+    let body: @Sendable (Request) -> Reply
+
+    func handle(_ request: Request) -> Reply { body(request) }
+    func tooLarge() -> Response { Response(status: 413) }
+}
+
+/// Clients and servers on a loop of their own, for the length of a test.
+struct Scene: Sendable {
+    let loop: EventLoop
+    let certificates: TestCertificates
+
+    static func with<Value: Sendable>(_ body: (Scene) async throws -> Value) async throws -> Value {
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        defer { group.stopAndJoin() }
+        return try await body(Scene(loop: group.loops[0], certificates: try TestCertificates()))
+    }
+
+    /// Serves HTTP/2 over TLS, and is gone when the test is.
+    func serving<Value: Sendable>(
+        _ answer: @escaping @Sendable (Request) -> Reply, _ body: (LoopBound<HTTP2Server>, UInt16) async throws -> Value
+    ) async throws -> Value {
+        let tls = try certificates.serverContext()
+        let address = try #require(SocketAddress(host: "127.0.0.1", port: 0))
+        let started = await loop.perform { [loop] in
+            Result { () throws -> (LoopBound<HTTP2Server>, UInt16) in
+                let server = try HTTP2Server(
+                    loop: loop, address: address, tls: tls, handler: Answering(body: answer),
+                    log: Log(sink: MemorySink()))
+                try server.start()
+                return (LoopBound(server, on: loop), server.port)
+            }
+        }
+        let (server, port) = try started.get()
+        let result: Result<Value, any Error>
+        do { result = .success(try await body(server, port)) } catch { result = .failure(error) }
+        await loop.perform { server.value.stop() }
+        return try result.get()
+    }
+
+    /// Takes connections without TLS, and sends each one these bytes when it has spoken.
+    func speaking<Value: Sendable>(
+        _ bytes: String, again: Bool = false, _ body: (LoopBound<RawServer>, UInt16) async throws -> Value
+    ) async throws -> Value {
+        let started = await loop.perform { [loop] in
+            Result { () throws -> (LoopBound<RawServer>, UInt16) in
+                let server = try RawServer(loop: loop, Array(bytes.utf8), again: again)
+                return (LoopBound(server, on: loop), server.port)
+            }
+        }
+        let (server, port) = try started.get()
+        let result: Result<Value, any Error>
+        do { result = .success(try await body(server, port)) } catch { result = .failure(error) }
+        await loop.perform { server.value.close() }
+        return try result.get()
+    }
+
+    /// Sends through a client that is made for it.
+    func sending<Value: Sendable>(
+        _ change: @escaping @Sendable (inout WebClientOptions) -> Void = { _ in },
+        _ body: @escaping @Sendable (WebClient) async -> Value
+    ) async throws -> Value {
+        let trust = certificates.websites.certificatePEM
+        let pem = try trust()
+        let result = await loop.perform { [loop] () async -> Result<Value, any Error> in
+            var options = WebClientOptions()
+            options.addresses = .none
+            options.extraTrust = pem
+            options.connectTimeout = patience
+            change(&options)
+            do {
+                let client = try WebClient(loop: loop, options: options)
+                let value = await body(client)
+                client.close()
+                return .success(value)
+            } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
+}
+
+/// Says what it was given, to whoever has said something; once, or again and again.
+final class RawServer {
+    private let loop: EventLoop
+    private let listener: Listener
+    private let bytes: [UInt8]
+    private let again: Bool
+    private var watches: [Int32: Watch] = [:]
+    private(set) var connections = 0
+    private(set) var heard: [UInt8] = []
+
+    init(loop: EventLoop, _ bytes: [UInt8], again: Bool) throws {
+        self.loop = loop
+        self.bytes = bytes
+        self.again = again
+        let address = try #require(SocketAddress(host: "127.0.0.1", port: 0))
+        listener = try Listener(loop: loop, address: address)
+        try listener.start(accepted: { [unowned self] fd, _ in take(fd) }, exhausted: { _ in })
+    }
+
+    var port: UInt16 { listener.address.port }
+
+    private func take(_ fd: Int32) {
+        connections += 1
+        watches[fd] = try? loop.watch(fd: fd, .read) { [unowned self] in act(fd, $0) }
+    }
+
+    private func act(_ fd: Int32, _ readiness: Readiness) {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        var isOver = false
+        if readiness.contains(.read) {
+            let count = recv(fd, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+            isOver = count == 0
+            if count > 0 {
+                heard += buffer[..<count]
+                if again { watches[fd]?.change([.read, .write]) } else { say(fd) }
+            }
+        }
+        if readiness.contains(.write) { say(fd) }
+        guard isOver || !readiness.isDisjoint(with: [.hangUp, .failed]) else { return }
+        watches.removeValue(forKey: fd)?.cancel()
+        Glibc.close(fd)
+    }
+
+    private func say(_ fd: Int32) {
+        if !bytes.isEmpty {
+            _ = send(fd, bytes, bytes.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
+        }
+    }
+
+    func close() {
+        listener.close()
+        for (fd, watch) in watches {
+            watch.cancel()
+            Glibc.close(fd)
+        }
+        watches = [:]
+    }
+}

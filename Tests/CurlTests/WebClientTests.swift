@@ -1,0 +1,275 @@
+import EventLoop
+import HTTP
+import HTTP2
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Curl
+
+@Suite struct WebClients {
+    private func transfer(
+        _ url: String, _ method: String = "POST", body: String = "words", deadline: Duration = patience,
+        answerBytes: Int = 65_536
+    ) throws -> Transfer {
+        Transfer(
+            method: method, url: try #require(TransferURL(url)),
+            fields: Fields([Fields.Field("x-test", "a b"), Fields.Field("content-type", "text/plain")]),
+            body: Array(body.utf8), deadline: deadline, answerBytes: answerBytes)
+    }
+
+    @Test func asksOverHTTP2AndKeepsItsConnection() async throws {
+        try await Scene.with { scene in
+            let echo: @Sendable (Request) -> Reply = { request in
+                let told = "\(request.method) \(request.path)?\(request.query ?? "") \(request.fields["x-test"] ?? "")"
+                return .now(
+                    Response(
+                        status: 201, fields: Fields([Fields.Field("x-told", told)]),
+                        body: request.body + Array((request.fields["content-type"] ?? "").utf8)))
+            }
+            try await scene.serving(echo) { server, port in
+                let one = try transfer("https://localhost:\(port)/a/b?c=d")
+                let none = try transfer("https://localhost:\(port)/e", "DELETE", body: "")
+                let (first, second, open) = try await scene.sending { client in
+                    let first = await client.send(one)
+                    return (first, await client.send(none), server.value.connectionCount)
+                }
+                let answer = try first.get()
+                #expect(answer.status == 201)
+                #expect(answer.fields["x-told"] == "POST /a/b?c=d a b")
+                #expect(String(decoding: answer.body, as: UTF8.self) == "wordstext/plain")
+                #expect(try second.get().fields["x-told"] == "DELETE /e? a b")
+                #expect(open == 1)
+            }
+        }
+    }
+
+    @Test func manyAtOnceShareAConnection() async throws {
+        try await Scene.with { scene in
+            try await scene.serving({ .now(Response(status: 200, body: Array($0.path.utf8))) }) { server, port in
+                let asked = try (0..<40).map { try transfer("https://localhost:\(port)/\($0)") }
+                let (right, open) = try await scene.sending { client in
+                    let right = await withUnsafeContinuation { (continuation: UnsafeContinuation<Int, Never>) in
+                        var (right, left) = (0, asked.count)
+                        for (number, transfer) in asked.enumerated() {
+                            client.start(transfer) { result in
+                                if (try? result.get())?.body == Array("/\(number)".utf8) { right += 1 }
+                                left -= 1
+                                if left == 0 { continuation.resume(returning: right) }
+                            }
+                        }
+                    }
+                    return (right, server.value.connectionCount)
+                }
+                #expect(right == asked.count)
+                #expect(open == 1)
+            }
+        }
+    }
+
+    @Test func asksOverHTTP1WhereThereIsNothingElse() async throws {
+        try await Scene.with { scene in
+            let answer =
+                "HTTP/1.1 100 Continue\r\nx-a: no\r\n\r\nHTTP/1.1 202 Fine\r\nX-A:  b \r\nContent-Length: 2\r\n\r\nhi"
+            try await scene.speaking(answer) { server, port in
+                let one = try transfer("http://127.0.0.1:\(port)/x")
+                let (result, heard) = try await scene.sending({ $0.allowsPlainHTTP = true }) { client in
+                    (await client.send(one), String(decoding: server.value.heard, as: UTF8.self))
+                }
+                let answer = try result.get()
+                #expect(answer.status == 202)
+                #expect(answer.fields.values("x-a") == ["b"])
+                #expect(answer.body == Array("hi".utf8))
+                #expect(heard.hasPrefix("POST /x HTTP/1.1\r\n"))
+                #expect(heard.hasSuffix("\r\n\r\nwords"))
+            }
+        }
+    }
+
+    /// The answer of a client with these options to one transfer.
+    private func failure(
+        _ scene: Scene, _ transfer: Transfer, _ change: @escaping @Sendable (inout WebClientOptions) -> Void = { _ in }
+    ) async throws -> TransferFailure? {
+        let result = try await scene.sending(change) { await $0.send(transfer) }
+        guard case .failure(let failure) = result else { return nil }
+        return failure
+    }
+
+    @Test("a name that leads inside is not connected to", arguments: ["localhost", "127.0.0.1", "[::ffff:127.0.0.1]"])
+    func insideIsRefused(host: String) async throws {
+        try await Scene.with { scene in
+            try await scene.speaking("") { server, port in
+                let one = try transfer("https://\(host):\(port)/")
+                let failed = try await failure(scene, one) { $0.addresses = AddressGuard() }
+                #expect(failed?.cause == .refusedAddress)
+                #expect(failed?.mayHaveArrived == false)
+                #expect(failed?.reason.contains("loopback") == true)
+                // Whatever was under way has arrived by now.
+                _ = try await scene.sending({ $0.allowsPlainHTTP = true }) { client in
+                    await client.send(Transfer(method: "GET", url: one.url, deadline: .milliseconds(50)))
+                }
+                #expect(await scene.loop.perform { server.value.heard.first } == 0x16)
+                #expect(await scene.loop.perform { server.value.connections } == 1)
+            }
+        }
+    }
+
+    @Test func aRangeOfTheOperatorsIsConnectedTo() async throws {
+        try await Scene.with { scene in
+            try await scene.serving({ _ in .now(Response(status: 204)) }) { _, port in
+                let one = try transfer("https://localhost:\(port)/")
+                let range = try #require(AddressRange("127.0.0.0/8"))
+                let result = try await scene.sending({ $0.addresses = AddressGuard(allowing: [range]) }) {
+                    await $0.send(one)
+                }
+                #expect(try result.get().status == 204)
+            }
+        }
+    }
+
+    @Test func redirectsAreAnswers() async throws {
+        try await Scene.with { scene in
+            let away = Response(status: 302, fields: Fields([Fields.Field("location", "https://localhost/elsewhere")]))
+            try await scene.serving({ _ in .now(away) }) { _, port in
+                let one = try transfer("https://localhost:\(port)/")
+                let result = try await scene.sending { await $0.send(one) }
+                #expect(try result.get().status == 302)
+            }
+        }
+    }
+
+    @Test func plainHTTPHasToBeAllowed() async throws {
+        try await Scene.with { scene in
+            let failed = try await failure(scene, try transfer("http://localhost/"))
+            #expect(failed?.cause == .insecure)
+            #expect(failed?.mayHaveArrived == false)
+        }
+    }
+
+    @Test func aServerThatProvesNothingGetsNothing() async throws {
+        try await Scene.with { scene in
+            try await scene.serving({ _ in .now(Response(status: 200)) }) { _, port in
+                let failed = try await failure(scene, try transfer("https://localhost:\(port)/")) {
+                    $0.extraTrust = nil
+                }
+                #expect(failed?.cause == .untrusted)
+                #expect(failed?.mayHaveArrived == false)
+            }
+        }
+    }
+
+    @Test func whereNobodyListensNothingArrives() async throws {
+        try await Scene.with { scene in
+            let port = try await scene.speaking("") { _, port in port }
+            let failed = try await failure(scene, try transfer("https://127.0.0.1:\(port)/"))
+            #expect(failed?.cause == .unreachable)
+            #expect(failed?.mayHaveArrived == false)
+        }
+    }
+
+    @Test func silenceEndsAtTheDeadline() async throws {
+        try await Scene.with { scene in
+            let never = Reply.later(deadline: patience, late: Response(status: 503)) {
+                await EventLoop.current?.sleep(for: patience)
+                return .response(Response(status: 200))
+            }
+            try await scene.serving({ _ in never }) { _, port in
+                // The first makes the connection; it may be slow, and is let be so.
+                let one = try transfer("https://localhost:\(port)/", deadline: .seconds(2))
+                let failed = try await failure(scene, one)
+                #expect(failed?.cause == .deadline)
+            }
+            try await scene.speaking("") { server, port in
+                let one = try transfer("http://127.0.0.1:\(port)/", deadline: .seconds(2))
+                let failed = try await failure(scene, one) { $0.allowsPlainHTTP = true }
+                #expect(failed?.cause == .deadline)
+                let heard = await scene.loop.perform { !server.value.heard.isEmpty }
+                #expect(failed?.mayHaveArrived == true || !heard)
+            }
+        }
+    }
+
+    @Test func aBodyWithoutEndIsCutOff() async throws {
+        try await Scene.with { scene in
+            let start = "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n" + String(repeating: "x", count: 4000)
+            try await scene.speaking(start, again: true) { _, port in
+                let one = try transfer("http://127.0.0.1:\(port)/", answerBytes: 10_000)
+                let failed = try await failure(scene, one) { $0.allowsPlainHTTP = true }
+                #expect(failed?.cause == .tooLarge)
+                #expect(failed?.mayHaveArrived == true)
+                #expect(failed?.status == 200)
+            }
+        }
+    }
+
+    @Test func aHeadWithoutEndIsCutOff() async throws {
+        try await Scene.with { scene in
+            // Preliminary answers without end are such a head too.
+            let part = "HTTP/1.1 103 Early Hints\r\nlink: </x>; rel=preload\r\n\r\n"
+            try await scene.speaking(part, again: true) { _, port in
+                let one = try transfer("http://127.0.0.1:\(port)/")
+                let failed = try await failure(scene, one) { $0.allowsPlainHTTP = true }
+                #expect(failed?.cause == .tooLarge)
+                #expect(failed?.status == nil)
+            }
+        }
+    }
+
+    @Test func whatIsNoHTTPIsBroken() async throws {
+        try await Scene.with { scene in
+            try await scene.speaking("SSH-2.0-something\r\n") { _, port in
+                let failed = try await failure(scene, try transfer("http://127.0.0.1:\(port)/")) {
+                    $0.allowsPlainHTTP = true
+                }
+                #expect(failed?.cause == .broken)
+                #expect(failed?.mayHaveArrived == true)
+            }
+        }
+    }
+
+    @Test func linesCannotBeSmuggledIn() async throws {
+        try await Scene.with { scene in
+            for field in [("x", "a\r\nb: c"), ("x y", "a"), ("", "a"), ("x", "a\0")] {
+                var one = try transfer("https://localhost/")
+                one.fields.add(field.0, field.1)
+                #expect(try await failure(scene, one)?.cause == .malformed)
+            }
+            #expect(try await failure(scene, try transfer("https://localhost/", "GET /\r\nx:"))?.cause == .malformed)
+        }
+    }
+
+    @Test func itTakesNoMoreThanItWasTold() async throws {
+        try await Scene.with { scene in
+            try await scene.speaking("") { _, port in
+                let here = try transfer("http://127.0.0.1:\(port)/")
+                let there = try transfer("http://localhost:\(port)/")
+                let causes = try await scene.sending({
+                    $0.allowsPlainHTTP = true
+                    $0.transfersPerServer = 2
+                    $0.transfers = 3
+                }) { client in
+                    var causes: [TransferFailure.Cause] = []
+                    let note = { (result: Result<Response, TransferFailure>) in
+                        if case .failure(let failure) = result { causes.append(failure.cause) }
+                    }
+                    let first = client.start(here, completion: note)
+                    client.start(here, completion: note)
+                    // One server has its share, and others theirs, until all have.
+                    client.start(here, completion: note)
+                    client.start(there, completion: note)
+                    client.start(there, completion: note)
+                    first.cancel()
+                    first.cancel()
+                    client.start(there, completion: note)
+                    let underWay = client.count
+                    client.close()
+                    client.start(here, completion: note)
+                    #expect(underWay == 3)
+                    return causes
+                }
+                #expect(causes.prefix(3) == [.busy, .busy, .cancelled])
+                #expect(causes.dropFirst(3) == [.cancelled, .cancelled, .cancelled, .cancelled])
+            }
+        }
+    }
+}
