@@ -71,6 +71,10 @@ let package = Package(
             "APNs",
             ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS", "World"]),
 
+        // The same for the push services of browsers.
+        module(
+            "WebPush", ["Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "JSON", "Log", "Pushing", "World"]),
+
         // For websites: depends on nothing of the relay.
         module("TwoefayClient", ["Bytes", "Crypto", "JSON"]),
 
@@ -121,9 +125,9 @@ let package = Package(
         module(
             "TestSupport",
             [
-                "API", "Bytes", "CLinux", "Crypto", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs", "HTTP",
+                "API", "Bytes", "CLinux", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs", "HTTP",
                 "HTTP2",
-                "JSON", "Log", "Metrics", "Pushing", "Relay", "Storage", "TLS", "World",
+                "JSON", "Log", "Metrics", "Pushing", "Relay", "Storage", "TLS", "WebPush", "World",
             ], path: "Tests/TestSupport"),
         tests(
             "API",
@@ -207,6 +211,12 @@ let package = Package(
         tests(
             "TwoefayClient",
             ["Bytes", "Crypto", "JSON", "TestSupport", "TwoefayClient", "World", "twoefay", "twoefayd"]),
+        tests(
+            "WebPush",
+            [
+                "Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS",
+                "TestSupport", "WebPush", "World",
+            ]),
         tests("World", ["World"]),
         tests("YAML", ["YAML"]),
     ]

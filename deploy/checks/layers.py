@@ -11,7 +11,7 @@ LAYERS = [
     ["Log", "Crypto", "EventLoop"],
     ["TLS", "Domain", "Curl", "TwoefayClient"],
     ["HTTP1", "HTTP2", "Geo", "Relay"],
-    ["API", "Storage", "APNs", "Phone"],
+    ["API", "Storage", "APNs", "WebPush", "Phone"],
     ["Couriers"],
     ["Daemon", "FakeAPNs"],
     ["Demo"],
@@ -38,7 +38,7 @@ C_USERS = {
 # The product knows no socket, no SQL and no C: whatever else changes, these may not appear among its dependencies.
 PRODUCT = ["Domain", "Relay", "API"]
 FOREIGN_TO_PRODUCT = [
-    "EventLoop", "TLS", "Curl", "HTTP1", "HTTP2", "Geo", "Storage", "Couriers", "YAML",
+    "EventLoop", "TLS", "Curl", "HTTP1", "HTTP2", "Geo", "Storage", "WebPush", "Couriers", "YAML",
     "CLinux", *C_USERS,
 ]
 

@@ -1,0 +1,24 @@
+import World
+
+/// The value of `retry-after` (RFC 9110 §10.2.3): seconds, or a date.
+enum RetryAfter {
+    /// Nil for what is neither. A date that has passed is no wait at all.
+    static func wait(_ text: String, at now: Timestamp) -> Duration? {
+        if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            // More than a century is as good as a century.
+            return .seconds(text.utf8.count < 10 ? Int64(text) ?? 0 : 4_000_000_000)
+        }
+        return date(text).map { max($0 - now, .zero) }
+    }
+
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`; the two older forms are sent by nobody any more.
+    private static func date(_ text: String) -> Timestamp? {
+        let parts = text.split(separator: " ", omittingEmptySubsequences: false)
+        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        guard parts.count == 6, parts[0].utf8.count == 4, parts[5] == "GMT", parts[1].utf8.count == 2,
+            parts[3].utf8.count == 4, parts[4].utf8.count == 8, let month = months.firstIndex(of: String(parts[2]))
+        else { return nil }
+        let digits = month < 9 ? "0\(month + 1)" : "\(month + 1)"
+        return Timestamp(rfc3339: "\(parts[3])-\(digits)-\(parts[1])T\(parts[4]).000Z")
+    }
+}

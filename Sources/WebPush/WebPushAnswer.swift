@@ -1,0 +1,41 @@
+import Curl
+import HTTP
+import Pushing
+import World
+
+/// What a push service said, or that it said nothing, in the words that all push services share.
+enum WebPushAnswer {
+    /// Of this status, and of what stands in the answer's fields.
+    static func outcome(_ status: Int, _ fields: Fields, sentAt: Timestamp, now: Timestamp) -> PushOutcome {
+        let text = "\(status)"
+        switch status {
+        case 200, 201, 202, 204: return .accepted
+        case 404, 410: return .tokenDead(since: sentAt, reason: text)
+        case 401, 403: return .credentialFault(text)
+        case 429, 500...: return .retryAfter(pause(status, fields, now), reason: text)
+        case 300..<400: return .badRequest("\(status), and redirects are not followed")
+        default: return .badRequest(text)
+        }
+    }
+
+    /// As the answer asks, within what a challenge can bear.
+    private static func pause(_ status: Int, _ fields: Fields, _ now: Timestamp) -> Duration {
+        let usual = Duration.seconds(status == 429 ? 20 : 5)
+        let asked = fields["retry-after"].flatMap { RetryAfter.wait($0, at: now) }
+        return min(max(asked ?? usual, .seconds(1)), .seconds(600))
+    }
+
+    static func outcome(_ failure: TransferFailure, sentAt: Timestamp, now: Timestamp) -> PushOutcome {
+        // Of an answer that was cut off for its length, what it begins with is enough.
+        if failure.cause == .tooLarge, let status = failure.status {
+            return outcome(status, Fields(), sentAt: sentAt, now: now)
+        }
+        if failure.mayHaveArrived { return .ambiguous(failure.reason) }
+        switch failure.cause {
+        case .refusedAddress, .malformed, .insecure, .untrusted: return .badRequest(failure.reason)
+        case .busy: return .retryAfter(.seconds(1), reason: failure.reason)
+        case .unknownHost, .unreachable, .deadline, .cancelled, .tooLarge, .broken:
+            return .retryAfter(.seconds(5), reason: failure.reason)
+        }
+    }
+}

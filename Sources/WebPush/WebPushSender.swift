@@ -1,0 +1,161 @@
+import Crypto
+import Curl
+import EventLoop
+import HTTP
+import Log
+import Pushing
+import Synchronization
+import World
+
+/// What is to be shown by one subscriber.
+public struct WebPushMessage: Sendable {
+    public var subscription: PushSubscription
+    /// At most `MessageCoding.longest` bytes; it leaves sealed.
+    public var text: [UInt8]
+    /// A later message of the same topic takes the place of one that the push service still keeps: at most 32 characters
+    /// of base64url.
+    public var topic: String?
+    public var expiresAt: Timestamp
+
+    public init(subscription: PushSubscription, text: [UInt8], topic: String?, expiresAt: Timestamp) {
+        self.subscription = subscription
+        self.text = text
+        self.topic = topic
+        self.expiresAt = expiresAt
+    }
+}
+
+/// Sends messages to the push services of browsers and of UnifiedPush (RFC 8030). The subscribers have chosen these
+/// services, so each is taken for hostile: what it costs is bounded, and what one does is nothing to another.
+public final class WebPushSender: Sendable {
+    public struct Options: Sendable {
+        /// From `send` to its outcome, whatever happens.
+        public var deadline = Duration.seconds(9)
+        public var client = WebClientOptions()
+
+        public init() {
+            // Nothing in an answer's body is of use to us.
+            client.headBytes = 16_384
+        }
+    }
+
+    static let answerBytes = 16_384
+
+    private let vapid: VAPID
+    private let time: any TimeSource
+    private let randomness: any Randomness
+    private let log: Log
+    private let options: Options
+    private let refusals = Mutex(Refusals())
+    private let clients = Mutex<[ObjectIdentifier: LoopBound<WebClient>]>([:])
+
+    public init(
+        vapid: VAPID, time: any TimeSource, randomness: any Randomness, log: Log, options: Options = Options()
+    ) {
+        self.vapid = vapid
+        self.time = time
+        self.randomness = randomness
+        self.log = log
+        self.options = options
+    }
+
+    /// What subscriptions are made for.
+    public var applicationServerKey: String { vapid.applicationServerKey }
+
+    /// Which addresses it connects to.
+    public var addresses: AddressGuard { options.client.addresses }
+
+    /// On a loop, whose connections carry it. Answers within `options.deadline` and a little.
+    public func send(_ message: WebPushMessage) async -> PushOutcome {
+        let now = time.now()
+        let left = message.expiresAt - now
+        guard left > .zero else { return .badRequest("expired unsent") }
+        let origin = message.subscription.endpoint.origin
+        if let reason = refusals.withLock({ $0.reason(origin, at: time.instant()) }) { return .credentialFault(reason) }
+        let client: WebClient
+        let transfer: Transfer
+        do {
+            client = try currentClient()
+            transfer = try self.transfer(message, left: left, on: client.loop)
+        } catch {
+            log.error("webpush.unsent", [.error: "\(error)"])
+            return .badRequest("\(error)")
+        }
+        switch await client.send(transfer) {
+        case .success(let answer):
+            let outcome = WebPushAnswer.outcome(answer.status, answer.fields, sentAt: now, now: time.now())
+            note(outcome, of: origin)
+            return outcome
+        case .failure(let failure): return WebPushAnswer.outcome(failure, sentAt: now, now: time.now())
+        }
+    }
+
+    private func transfer(
+        _ message: WebPushMessage, left: Duration, on loop: EventLoop
+    ) throws(CryptoFailure) -> Transfer {
+        let endpoint = message.subscription.endpoint
+        var fields = Fields()
+        fields.add("authorization", try vapid.authorization(for: endpoint.origin) { loop.post($0) })
+        fields.add("ttl", String(left.components.seconds))
+        fields.add("urgency", "high")
+        if let topic = message.topic { fields.add("topic", topic) }
+        fields.add("content-encoding", ContentCoding.name)
+        fields.add("content-type", "application/octet-stream")
+        return Transfer(
+            method: "POST", url: endpoint, fields: fields,
+            body: try MessageCoding.seal(message.text, for: message.subscription, randomness: randomness),
+            deadline: min(left, options.deadline), answerBytes: Self.answerBytes)
+    }
+
+    /// A service that does not take our word gets no more of it for a while; others do.
+    private func note(_ outcome: PushOutcome, of origin: String) {
+        guard case .credentialFault(let reason) = outcome else {
+            return refusals.withLock { $0.trusted(origin) }
+        }
+        if refusals.withLock({ $0.distrusted(origin, reason, at: time.instant()) }) {
+            log.warning("webpush.credential.refused", [.endpoint: origin, .reason: reason])
+        }
+    }
+
+    private func currentClient() throws(SystemFailure) -> WebClient {
+        guard let loop = EventLoop.current else { preconditionFailure("WebPushSender: not on a loop") }
+        if let client = clients.withLock({ $0[ObjectIdentifier(loop)] }) { return client.value }
+        // Nobody else makes one for this loop.
+        let client = try WebClient(loop: loop, options: options.client)
+        clients.withLock { $0[ObjectIdentifier(loop)] = LoopBound(client, on: loop) }
+        return client
+    }
+
+    /// Closes the connections of all loops. What is on its way is ambiguous.
+    public func close() {
+        for client in clients.withLock({ Array($0.values) }) { client.loop.post { client.value.close() } }
+    }
+}
+
+/// The push services that have refused our credential, each for a while.
+struct Refusals {
+    static let pause = Duration.seconds(30)
+    static let remembered = 1000
+    private var refused: [String: (reason: String, since: Instant)] = [:]
+
+    /// Why nothing is sent there now.
+    mutating func reason(_ origin: String, at now: Instant) -> String? {
+        guard let (reason, since) = refused[origin] else { return nil }
+        if now - since < Self.pause { return reason }
+        // One tries; counted from here on, the others still wait for what comes of it.
+        refused[origin] = (reason, now)
+        return nil
+    }
+
+    mutating func trusted(_ origin: String) { refused[origin] = nil }
+
+    /// Whether this was news.
+    mutating func distrusted(_ origin: String, _ reason: String, at now: Instant) -> Bool {
+        defer { refused[origin] = (reason, now) }
+        if refused[origin] != nil { return false }
+        if refused.count >= Self.remembered, let oldest = refused.min(by: { $0.value.since < $1.value.since }) {
+            refused[oldest.key] = nil
+        }
+        return true
+    }
+}

@@ -1,0 +1,224 @@
+import Bytes
+import Crypto
+import Curl
+import EventLoop
+import HTTP
+import JSON
+import Log
+import Pushing
+import TestSupport
+import Testing
+import World
+
+@testable import WebPush
+
+/// A sender on a loop of its own, and what it needs to reach services on this machine.
+private struct Rig: Sendable {
+    let group: LoopGroup
+    let sender: WebPushSender
+    let key: P256PrivateKey
+
+    init(
+        trusting service: TestPushService, allowing ranges: [String] = ["127.0.0.0/8", "::1"],
+        deadline: Duration = .seconds(120)
+    ) throws {
+        group = try LoopGroup.start(count: 1, time: SystemTime())
+        key = try P256PrivateKey.generate()
+        var options = WebPushSender.Options()
+        options.deadline = deadline
+        options.client.connectTimeout = .seconds(120)
+        options.client.addresses = AddressGuard(allowing: try ranges.map { try #require(AddressRange($0)) })
+        options.client.extraTrust = try service.certificates.websites.certificatePEM()
+        let log = Log(sink: MemorySink())
+        sender = WebPushSender(
+            vapid: VAPID(key: key, contact: "mailto:op@example.com", time: SystemTime(), log: log),
+            time: SystemTime(), randomness: SystemRandomness(), log: log, options: options)
+    }
+
+    func send(_ subscriber: TestSubscriber, _ text: String = "who asks", for life: Duration = .seconds(300)) async
+        -> PushOutcome
+    {
+        let message = WebPushMessage(
+            subscription: subscriber.subscription, text: Array(text.utf8), topic: "0123456789abcdef",
+            expiresAt: SystemTime().now() + life)
+        return await group.loops[0].perform { [sender] in await sender.send(message) }
+    }
+
+    func end() {
+        sender.close()
+        group.stopAndJoin()
+    }
+}
+
+@Suite(.timeLimit(.minutes(5))) struct Senders {
+    @Test func aMessageArrivesAndOnlyItsSubscriberReadsIt() async throws {
+        let service = try await TestPushService.start()
+        let rig = try Rig(trusting: service)
+        defer { rig.end() }
+        let (one, other) = (
+            try TestSubscriber(service.origin() + "/one"), try TestSubscriber(service.origin() + "/other?a=b")
+        )
+        #expect(await rig.send(one, "for one") == .accepted)
+        #expect(await rig.send(other, "for another", for: .seconds(60)) == .accepted)
+        let received = await service.received(2)
+        #expect(service.faults == [])
+        #expect(received.map(\.path) == ["/one", "/other"])
+        #expect(received.map(\.urgency) == ["high", "high"])
+        #expect(received.map(\.topic) == ["0123456789abcdef", "0123456789abcdef"])
+        #expect(received[0].ttl <= 300 && received[0].ttl > 60 && received[1].ttl <= 60)
+        #expect(received[0].claims["aud"]?.string == service.origin())
+        #expect(received[0].authorization.hasSuffix("k=" + Base64URL.encode(rig.key.publicKey.x963)))
+        // The same word of ours for the same service.
+        #expect(received[0].authorization == received[1].authorization)
+        #expect(one.open(received[0]) == Array("for one".utf8))
+        #expect(other.open(received[1]) == Array("for another".utf8))
+        #expect(other.open(received[0]) == nil)
+        #expect(received[0].body.count == received[1].body.count)
+    }
+
+    @Test func oneServiceThatRefusesUsSaysNothingOfOthers() async throws {
+        let service = try await TestPushService.start()
+        let rig = try Rig(trusting: service)
+        defer { rig.end() }
+        service.script("/strict", .respond(403))
+        #expect(await rig.send(try TestSubscriber(service.origin() + "/strict")) == .credentialFault("403"))
+        // Not asked again for a while, whoever it is for.
+        #expect(await rig.send(try TestSubscriber(service.origin() + "/kind")) == .credentialFault("403"))
+        #expect(service.count == 1)
+        // The same machine by another name is another service.
+        #expect(await rig.send(try TestSubscriber(service.origin("127.0.0.1") + "/kind")) == .accepted)
+        #expect(service.count == 2)
+    }
+
+    @Test func aSilentServiceKeepsNobodyElseWaiting() async throws {
+        let service = try await TestPushService.start()
+        let rig = try Rig(trusting: service)
+        service.script("/silent", .silence)
+        let silent = try TestSubscriber(service.origin() + "/silent")
+        async let pending = rig.send(silent)
+        _ = await service.received(1)
+        // By another name, so over another connection; and over the same one.
+        #expect(await rig.send(try TestSubscriber(service.origin("127.0.0.1") + "/a")) == .accepted)
+        #expect(await rig.send(try TestSubscriber(service.origin() + "/b")) == .accepted)
+        // It has waited until now, and may have been taken or not.
+        rig.sender.close()
+        #expect(await pending == .ambiguous("closed"))
+        rig.group.stopAndJoin()
+    }
+
+    @Test func theDeadlineHolds() async throws {
+        let service = try await TestPushService.start()
+        service.script("/", .silence)
+        let rig = try Rig(trusting: service, deadline: .seconds(1))
+        defer { rig.end() }
+        switch await rig.send(try TestSubscriber(service.origin() + "/x")) {
+        // How far it came in a second depends on the machine.
+        case .ambiguous, .retryAfter: break
+        case let outcome: Issue.record("\(outcome)")
+        }
+    }
+
+    @Test("what leads inside gets nothing", arguments: ["localhost", "127.0.0.1"]) func inside(host: String)
+        async throws
+    {
+        let service = try await TestPushService.start()
+        let rig = try Rig(trusting: service, allowing: [])
+        defer { rig.end() }
+        let outcome = await rig.send(try TestSubscriber(service.origin(host) + "/x"))
+        guard case .badRequest(let reason) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(reason.contains("loopback"))
+        #expect(service.count == 0)
+    }
+
+    @Test func whatHasExpiredIsNotSent() async throws {
+        let service = try await TestPushService.start()
+        let rig = try Rig(trusting: service)
+        defer { rig.end() }
+        let outcome = await rig.send(try TestSubscriber(service.origin() + "/x"), for: .seconds(-1))
+        #expect(outcome == .badRequest("expired unsent"))
+        #expect(service.count == 0)
+    }
+}
+
+@Suite struct Answers {
+    private let now = Timestamp(rfc3339: "2026-11-21T21:00:00.000Z") ?? Timestamp(seconds: 0)
+
+    private func outcome(_ status: Int, _ retryAfter: String? = nil) -> PushOutcome {
+        let fields = Fields(retryAfter.map { [Fields.Field("retry-after", $0)] } ?? [])
+        return WebPushAnswer.outcome(status, fields, sentAt: now - .seconds(1), now: now)
+    }
+
+    @Test func eachMeansWhatItsDocumentSays() {
+        for status in [200, 201, 202] { #expect(outcome(status) == .accepted) }
+        for status in [404, 410] {
+            #expect(outcome(status) == .tokenDead(since: now - .seconds(1), reason: "\(status)"))
+        }
+        for status in [401, 403] { #expect(outcome(status) == .credentialFault("\(status)")) }
+        for status in [400, 405, 413, 415] { #expect(outcome(status) == .badRequest("\(status)")) }
+        for status in [500, 502, 503, 504] {
+            #expect(outcome(status) == .retryAfter(.seconds(5), reason: "\(status)"))
+        }
+        #expect(outcome(429) == .retryAfter(.seconds(20), reason: "429"))
+        guard case .badRequest = outcome(302) else {
+            Issue.record("a redirect is nothing to follow")
+            return
+        }
+    }
+
+    @Test(
+        "Retry-After",
+        arguments: [
+            ("7", 7), ("0", 1), ("600", 600), ("601", 600), ("99999999999999999999", 600),
+            ("Sat, 21 Nov 2026 21:00:30 GMT", 30), ("Sat, 21 Nov 2026 20:00:00 GMT", 1),
+            ("Sun, 22 Nov 2026 21:00:00 GMT", 600),
+            // Said in no way that is known: as if it had not been.
+            ("", 20), ("-7", 20), ("7.5", 20), ("soon", 20), ("Sat, 21 Nov 2026 21:00:30", 20),
+            ("Sat, 31 Feb 2026 21:00:30 GMT", 20), ("2026-11-21T21:00:30Z", 20),
+        ])
+    func pauses(_ text: String, _ seconds: Int) {
+        #expect(outcome(429, text) == .retryAfter(.seconds(seconds), reason: "429"))
+    }
+
+    private func outcome(
+        _ cause: TransferFailure.Cause, arrived: Bool = false, status: Int? = nil
+    ) -> PushOutcome {
+        WebPushAnswer.outcome(
+            TransferFailure(cause, mayHaveArrived: arrived, status: status, "why"), sentAt: now, now: now)
+    }
+
+    @Test func whatDidNotComeBackIsToldApart() {
+        #expect(outcome(.deadline, arrived: true) == .ambiguous("why"))
+        #expect(outcome(.broken, arrived: true) == .ambiguous("why"))
+        #expect(outcome(.tooLarge, arrived: true) == .ambiguous("why"))
+        #expect(outcome(.tooLarge, arrived: true, status: 201) == .accepted)
+        #expect(outcome(.deadline) == .retryAfter(.seconds(5), reason: "why"))
+        #expect(outcome(.unreachable) == .retryAfter(.seconds(5), reason: "why"))
+        #expect(outcome(.unknownHost) == .retryAfter(.seconds(5), reason: "why"))
+        #expect(outcome(.busy) == .retryAfter(.seconds(1), reason: "why"))
+        #expect(outcome(.refusedAddress) == .badRequest("why"))
+        #expect(outcome(.untrusted) == .badRequest("why"))
+    }
+
+    @Test func aRefusalIsRememberedForAWhileAndOfSoMany() {
+        var refusals = Refusals()
+        let start = Instant(nanoseconds: 0)
+        let news = (0..<2).map { _ in refusals.distrusted("a", "403", at: start) }
+        #expect(news == [true, false])
+        func reasons(_ origin: String, _ seconds: Int...) -> [String?] {
+            seconds.map { refusals.reason(origin, at: start + .seconds($0)) }
+        }
+        // After a while one tries, and the others still wait.
+        let told = reasons("a", 0, 29, 30, 31) + reasons("b", 0)
+        #expect(told == ["403", "403", nil, "403", nil])
+        refusals.trusted("a")
+        let trusted = reasons("a", 31)
+        #expect(trusted == [nil])
+        let last = Refusals.remembered
+        for number in 0...last { _ = refusals.distrusted("\(number)", "403", at: start + .seconds(number)) }
+        let left = reasons("0", last) + reasons("\(last)", last)
+        #expect(left == [nil, "403"])
+    }
+}
