@@ -91,7 +91,8 @@ let package = Package(
                 "Bytes", "CMariaDB", "CSQLite", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World",
             ]),
         module(
-            "Couriers", ["APNs", "Bytes", "Domain", "JSON", "Pushing", "Relay", "World"]),
+            "Couriers",
+            ["APNs", "Bytes", "Curl", "Domain", "JSON", "Pushing", "Relay", "WebPush", "World"]),
 
         // The device side.
         module("Phone", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World"]),
@@ -100,9 +101,10 @@ let package = Package(
         module(
             "Daemon",
             [
-                "API", "APNs", "Bytes", "CLinux", "Couriers", "Crypto", "Domain", "EventLoop", "Geo", "HTTP", "HTTP1",
+                "API", "APNs", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "Geo", "HTTP",
+                "HTTP1",
                 "HTTP2",
-                "JSON", "Log", "Metrics", "Relay", "Storage", "TLS", "World", "YAML",
+                "JSON", "Log", "Metrics", "Relay", "Storage", "TLS", "WebPush", "World", "YAML",
             ]),
         module(
             "FakeAPNs",
@@ -144,7 +146,12 @@ let package = Package(
             ]),
         tests("Bytes", ["Bytes"]),
         tests(
-            "Couriers", ["APNs", "Couriers", "Domain", "JSON", "Relay", "TestSupport", "World"]),
+            "Couriers",
+            [
+                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Domain", "JSON", "Log", "Pushing", "Relay",
+                "TestSupport",
+                "WebPush", "World",
+            ]),
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
         tests(
             "Curl", ["Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),

@@ -12,8 +12,11 @@ public final class API: Handler {
         public var origin: String
         /// How long a request may take that is not held.
         public var deadline: Duration
+        /// What browsers subscribe to pushes with; nil where they are not pushed.
+        public var applicationServerKey: String?
 
-        public init(origin: String, deadline: Duration = .seconds(10)) {
+        public init(origin: String, deadline: Duration = .seconds(10), applicationServerKey: String? = nil) {
+            self.applicationServerKey = applicationServerKey
             self.origin = origin
             self.deadline = deadline
         }
@@ -30,7 +33,7 @@ public final class API: Handler {
     let log: Log
     static let table = RouteTable(
         routes: Health.routes + Enrol.routes + Devices.routes + Ask.routes + Decide.routes + Tell.routes
-            + PendingList.routes + Description.routes)
+            + PendingList.routes + Subscribing.routes + Description.routes)
     /// Of the API, for machines; made once.
     let description: [UInt8]
 

@@ -50,11 +50,13 @@ public struct DeviceRow: Sendable, Equatable {
     /// Wrong numbers since the last right one, and when the last of them came.
     public let failures: Int
     public let failedAt: Timestamp?
+    public let platform: Platform
 
     public init(
         id: DeviceID, user: UserID, state: DeviceState, publicKey: [UInt8], website: WebsiteRow, failures: Int,
-        failedAt: Timestamp?
+        failedAt: Timestamp?, platform: Platform
     ) {
+        self.platform = platform
         self.id = id
         self.user = user
         self.state = state
@@ -109,13 +111,15 @@ public struct PhoneCredential: Sendable, Equatable {
     public let website: WebsiteRow
     public let failures: Int
     public let failedAt: Timestamp?
+    public let platform: Platform
     /// By its certificate, and not by a proof for one request.
     public let isCertified: Bool
 
     public init(
         id: DeviceID, user: UserID, key: [UInt8], publicKey: [UInt8], website: WebsiteRow, failures: Int,
-        failedAt: Timestamp?, isCertified: Bool
+        failedAt: Timestamp?, platform: Platform = .other, isCertified: Bool
     ) {
+        self.platform = platform
         self.isCertified = isCertified
         self.id = id
         self.user = user
@@ -131,6 +135,6 @@ extension PhoneCredential {
     init(_ row: DeviceRow, key: [UInt8], isCertified: Bool) {
         self.init(
             id: row.id, user: row.user, key: key, publicKey: row.publicKey, website: row.website,
-            failures: row.failures, failedAt: row.failedAt, isCertified: isCertified)
+            failures: row.failures, failedAt: row.failedAt, platform: row.platform, isCertified: isCertified)
     }
 }

@@ -49,6 +49,10 @@ private func everything() throws -> Settings {
     settings.push.keyID = "ABC"
     settings.push.teamID = "DEF"
     settings.push.authority = FileName("test.pem")
+    settings.webPush.key = FileName("v.key")
+    settings.webPush.contact = try ContactText(settingsText: "https://example.com/contact")
+    settings.webPush.allowed = try AddressRanges(settingsText: "10.0.0.0/8, fd00::/8")
+    settings.webPush.authority = FileName("inside.pem")
     settings.places = FileName("cities.mmdb")
     settings.metrics = try LocalAddress(settingsText: "[::1]:9464")
     try settings.policy.set("answers", to: "website")
@@ -140,6 +144,15 @@ private func everything() throws -> Settings {
             ("push: {apns: {topic: t}}", "needs key, key_id and team_id, or else certificate and certificate_key"),
             ("push: {apns: {topic: t, key: k, key_id: a}}", "needs key, key_id and team_id"),
             ("push: {apns: {topic: t, certificate: c, certificate_key: k, key: k}}", "needs key, key_id and team_id"),
+            ("push: {web: {allow: 10.0.0.0/8}}", "push.web.allow does nothing without push.web.key"),
+            ("push: {web: {key: k, allow: 10.0.0.1/8}}", "push.web.allow must be ranges such as 10.20.0.0/16"),
+            ("push: {web: {key: k, allow: ', '}}", "push.web.allow must be one range or more"),
+            (
+                "push: {web: {key: k, contact: op@example.com}}",
+                "push.web.contact must be mailto:NAME@HOST or an https:"
+            ),
+            ("push: {web: {key: k, contact: 'mailto:op'}}", "push.web.contact must be mailto:NAME@HOST or an https:"),
+            ("push: {web: {key: k, contact: 'http://example.com'}}", "push.web.contact must be mailto:NAME@HOST or"),
             ("metrics: {listen: '0.0.0.0:9464'}", "metrics.listen must be an address of this machine alone"),
             ("metrics: {listen: '[::]:9464'}", "metrics.listen must be an address of this machine alone"),
             ("metrics: {listen: 'localhost:9464'}", "metrics.listen must be an address of this machine alone"),

@@ -9,7 +9,7 @@ import Testing
         #expect(
             TemporaryDirectory.names(in: directory) == [
                 "ca.key", "ca.pem", "device-ca.key", "device-ca.pem", "master.key", "server.key", "server.pem",
-                "twoefay.db", "twoefay.yaml", "website-ca.key", "website-ca.pem",
+                "twoefay.db", "twoefay.yaml", "vapid.key", "website-ca.key", "website-ca.pem",
             ])
         #expect(TemporaryDirectory.mode(of: directory) == 0o700)
         for name in TemporaryDirectory.names(in: directory) {

@@ -88,6 +88,29 @@ import Testing
         #expect(json["places"]?.object?["made_at"] == "2026-09-21T14:13:20.000Z")
     }
 
+    @Test func lookIntoTheKeyForBrowsers() async throws {
+        let installed = try await Installed()
+        let off = try await BuiltProgram.twoefayd("--config", installed.settings, "--check", "--json").json
+        #expect(off["web_push"] == false)
+        var settings = try text(installed.settings)
+        try settings.set("push.web.key", to: "vapid.key")
+        try TextFile.write(settings, to: installed.settings)
+        let good = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(good.status == 0, "\(good.errors)")
+        #expect(good.output.contains("Browsers are pushed"))
+        #expect(!good.output.contains("nothing will be pushed"))
+        let on = try await BuiltProgram.twoefayd("--config", installed.settings, "--check", "--json").json
+        #expect(on["web_push"] == true)
+
+        try TextFile.write("no key", to: installed.directory("relay/vapid.key"))
+        let bad = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(bad.status == 1)
+        #expect(bad.errors.contains("relay/vapid.key: reading a private key"), "\(bad.errors)")
+        _ = try await Child.run("rm", [installed.directory("relay/vapid.key")])
+        let missing = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(missing.errors.contains("relay/vapid.key: No such file"), "\(missing.errors)")
+    }
+
     @Test func refuseAServerCertificateWithoutTheAuthorityThatPhonesPin() async throws {
         let installed = try await Installed()
         let alone = "openssl x509 -in server.pem -out alone.pem && mv alone.pem server.pem"

@@ -2,48 +2,19 @@ import Domain
 import JSON
 import Relay
 
-/// What the phone is told. It says who asks, for which service and from where, so that a foreign login is seen at once;
-/// it never holds what could be used to answer, nor who the user is.
-///
-/// The app's strings file has the sentences, in the user's language. Their keys are `TWOEFAY_LOGIN` followed by
-/// `_SERVICE`, `_PLACE` and `_IP`, as far as these are known; the arguments come in the same order. A minimal push has
-/// `TWOEFAY_LOGIN` alone, under the title `TWOEFAY_TITLE`.
+/// `PushWords` as Apple takes them.
 enum APNsPayload {
-    static let category = "TWOEFAY_LOGIN"
     /// Apple's.
     static let limit = 4096
-    /// Of one argument. The texts are bounded where they come in; this holds for those that were not.
-    private static let characters = 256
 
     static func bytes(for push: Push) -> [UInt8] {
-        if push.detail == .full {
-            let full = write(full(push), push)
-            // Escapes can make a text six times as long: then the fixed text says that there is something to see.
-            if full.count <= limit { return full }
+        PushWords.bytes(for: push, limit: limit) { alert in
+            let aps: JSONObject = [
+                "alert": .object(alert), "sound": "default", "category": .string(PushWords.category),
+                "interruption-level": "time-sensitive", "mutable-content": 1,
+            ]
+            let whole: JSONObject = ["aps": .object(aps), "challenge": .string(push.challenge.text)]
+            return JSONWriter.write(whole)
         }
-        return write(["title-loc-key": "TWOEFAY_TITLE", "loc-key": .string(category)], push)
-    }
-
-    private static func full(_ push: Push) -> JSONObject {
-        let known: [(suffix: String, text: String)] = [
-            ("_SERVICE", push.service), ("_PLACE", push.place), ("_IP", push.ip),
-        ].compactMap { suffix, text in
-            guard let text, !text.isEmpty else { return nil }
-            return (suffix, String(text.prefix(characters)))
-        }
-        return [
-            "title": .string(String(push.website.prefix(characters))),
-            "loc-key": .string(category + known.map(\.suffix).joined()),
-            "loc-args": .array(known.map { .string($0.text) }),
-        ]
-    }
-
-    private static func write(_ alert: JSONObject, _ push: Push) -> [UInt8] {
-        let aps: JSONObject = [
-            "alert": .object(alert), "sound": "default", "category": .string(category),
-            "interruption-level": "time-sensitive", "mutable-content": 1,
-        ]
-        let whole: JSONObject = ["aps": .object(aps), "challenge": .string(push.challenge.text)]
-        return JSONWriter.write(whole)
     }
 }

@@ -1,5 +1,6 @@
 import Bytes
 import Crypto
+import Curl
 import Geo
 import HTTP
 import World
@@ -19,6 +20,8 @@ public struct Materials: Sendable {
     public let masterKey: MasterKey
     /// Nil where no push service is set.
     public let push: Push?
+    /// Nil where browsers are not pushed.
+    public let webPush: WebPush?
     /// Nil where no database of places is set.
     public let places: PlaceFinder?
     /// What works today and will not for long.
@@ -34,6 +37,14 @@ public struct Materials: Sendable {
         public let endpoint: WebAddress
         public let topic: String
         public let credential: Credential
+        /// PEM of an authority to trust besides the system's.
+        public let authority: [UInt8]?
+    }
+
+    public struct WebPush: Sendable {
+        public let key: P256PrivateKey
+        public let contact: String
+        public let allowed: [AddressRange]
         /// PEM of an authority to trust besides the system's.
         public let authority: [UInt8]?
     }
@@ -71,13 +82,14 @@ private struct Reading {
         let revoked = tls.revoked.flatMap { bytes($0) }
         let masterKey = master()
         let push = push()
+        let webPush = webPush()
         let places = places()
         fits(server, key)
         leads(chain, to: authority)
         guard let chain, let key, let authority, let websites, let phones, let masterKey else { return nil }
         return Materials(
             certificate: chain, key: key, authority: authority, websites: websites, phones: phones, revoked: revoked,
-            masterKey: masterKey, push: push, places: places, warnings: warnings)
+            masterKey: masterKey, push: push, webPush: webPush, places: places, warnings: warnings)
     }
 
     private mutating func bytes(_ file: FileName) -> [UInt8]? {
@@ -181,6 +193,21 @@ private struct Reading {
         guard let credential else { return nil }
         return Materials.Push(
             endpoint: settings.push.endpoint, topic: topic, credential: credential, authority: authority)
+    }
+
+    private mutating func webPush() -> Materials.WebPush? {
+        let web = settings.webPush
+        let authority = web.authority.flatMap { bytes($0) }
+        guard let file = web.key, let pem = secret(file) else { return nil }
+        do throws(CryptoFailure) {
+            return Materials.WebPush(
+                key: try P256PrivateKey(pem: pem),
+                contact: web.contact?.settingsText ?? settings.origin.settingsText, allowed: web.allowed?.all ?? [],
+                authority: authority)
+        } catch {
+            problems.append("\(settings.path(of: file)): \(error.description)")
+            return nil
+        }
     }
 
     private mutating func places() -> PlaceFinder? {

@@ -79,6 +79,8 @@ public struct NewInstallation: Sendable {
             let websites = try authority("Twoefay website authority")
             let phones = try authority("Twoefay phone authority")
             let issued = try server.issueServer(names: hosts, days: Self.serverDays, at: now)
+            // For pushes to browsers, once the settings turn them on.
+            let vapid = try P256PrivateKey.generate(randomness)
             // A phone knows the authority by its pin alone: it must be sent to be recognised.
             let chain = try issued.certificatePEM() + server.certificatePEM()
             return [
@@ -90,6 +92,7 @@ public struct NewInstallation: Sendable {
                 File(name: names.websitesKey.written, bytes: try websites.keyPEM().reveal(), isPrivate: true),
                 File(name: names.phones.written, bytes: try phones.certificatePEM(), isPrivate: false),
                 File(name: names.phonesKey.written, bytes: try phones.keyPEM().reveal(), isPrivate: true),
+                File(name: "vapid.key", bytes: try vapid.pem().reveal(), isPrivate: true),
                 File(name: settings.masterKey.written, bytes: MasterKey.generate(randomness).file, isPrivate: true),
             ]
         } catch {

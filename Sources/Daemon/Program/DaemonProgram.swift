@@ -33,7 +33,10 @@ public enum DaemonProgram {
         let store = try settings.openStore()
         defer { store.close() }
         var lines = ["The settings are right. The store is \(try settings.store()), version \(store.schemaVersion)."]
-        if materials.push == nil { lines.append("No push service is set: nothing will be pushed.") }
+        if materials.webPush != nil { lines.append("Browsers are pushed, with the key of push.web.") }
+        if materials.push == nil, materials.webPush == nil {
+            lines.append("No push service is set: nothing will be pushed.")
+        }
         if let places = materials.places {
             lines.append(
                 "Places are those of \(places.kind)" + (places.madeAt.map { ", made at \($0.rfc3339)." } ?? "."))
@@ -43,7 +46,8 @@ public enum DaemonProgram {
             lines.joined(separator: "\n"),
             json: .object([
                 "storage": .string("\(try settings.store())"), "schema_version": .integer(store.schemaVersion),
-                "push": .bool(materials.push != nil), "places": materials.places.map(json) ?? .null,
+                "push": .bool(materials.push != nil), "web_push": .bool(materials.webPush != nil),
+                "places": materials.places.map(json) ?? .null,
                 "warnings": .array(materials.warnings.map { .string($0) }),
             ]))
     }

@@ -14,6 +14,7 @@ import Relay
 import Storage
 import Synchronization
 import TLS
+import WebPush
 import World
 
 /// The relay on its loops: a store, one HTTP/2 server a loop, the rounds that keep the outbox moving, and a page of
@@ -24,6 +25,7 @@ public final class Daemon: Sendable {
     public let relay: Relay
     private let store: Store
     private let push: APNsSender?
+    private let webPush: WebPushSender?
     private let group: LoopGroup
     private let servers: [LoopBound<HTTP2Server>]
     private let page: LoopBound<HTTP1Server>?
@@ -55,6 +57,7 @@ public final class Daemon: Sendable {
         self.log = log
         store = parts.store
         push = parts.push
+        webPush = parts.webPush
         group = parts.group
         relay = parts.relay
         errands = parts.errands
@@ -72,6 +75,7 @@ public final class Daemon: Sendable {
     private final class Parts: Sendable {
         let store: Store
         let push: APNsSender?
+        let webPush: WebPushSender?
         let group: LoopGroup
         let relay: Relay
         let errands = Errands()
@@ -91,6 +95,7 @@ public final class Daemon: Sendable {
             }
             do {
                 push = try materials.push.map { try $0.sender(time: time, randomness: randomness, log: log) }
+                webPush = materials.webPush?.sender(time: time, randomness: randomness, log: log)
                 let count = settings.loops > 0 ? settings.loops : Machine.cores
                 group = try LoopGroup.start(count: count, time: time)
                 relay = Relay(
@@ -98,7 +103,7 @@ public final class Daemon: Sendable {
                         origin: settings.origin.settingsText, pin: materials.authority.spkiThumbprint,
                         policy: settings.policy,
                         isAlone: url.isEmbedded),
-                    store: store, push: push.map { APNsCourier($0) }, phones: materials.phones,
+                    store: store, push: PushServices(apns: push, web: webPush), phones: materials.phones,
                     masterKey: materials.masterKey.secret, sealer: try materials.masterKey.sealer(), time: time,
                     randomness: randomness, log: log, metrics: RelayMetrics(registry),
                     placeOf: { [places] ip in places.place(of: ip) },
@@ -110,12 +115,15 @@ public final class Daemon: Sendable {
             var dependencies = [Dependency("store") { [relay] in await relay.storeTrouble() }]
             if let push { dependencies.append(Dependency("push") { push.trouble }) }
             api = API(
-                settings: API.Settings(origin: settings.origin.settingsText), relay: relay,
+                settings: API.Settings(
+                    origin: settings.origin.settingsText, applicationServerKey: webPush?.applicationServerKey),
+                relay: relay,
                 dependencies: dependencies, time: time, randomness: randomness, log: log)
         }
 
         func close() {
             push?.close()
+            webPush?.close()
             store.close()
             group.stopAndJoin()
         }
@@ -172,6 +180,7 @@ public final class Daemon: Sendable {
         // to be sent goes to whoever starts next, at once: no other relay has to find out that this one is gone.
         await errands.settled(within: .seconds(3))
         push?.close()
+        webPush?.close()
         await errands.settled(within: .seconds(1))
         await group.loops[0].perform { [relay, page] in
             await relay.leave()

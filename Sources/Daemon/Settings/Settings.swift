@@ -16,6 +16,7 @@ public struct Settings: Sendable, Equatable {
     public var masterKey = FileName("master.key")
     public var tls = TLSFiles()
     public var push = PushService()
+    public var webPush = WebPushService()
     /// Says where addresses are; nil is that nobody knows.
     public var places: FileName?
     /// What holds for websites that say nothing else.
@@ -75,6 +76,19 @@ public struct Settings: Sendable, Equatable {
             default: nil
             }
         }
+    }
+
+    /// The push services that browsers bring, used once a key is set.
+    public struct WebPushService: Sendable, Equatable {
+        /// The private key that subscriptions are made for.
+        public var key: FileName?
+        public var contact: ContactText?
+        /// Inside addresses that pushes may go to all the same.
+        public var allowed: AddressRanges?
+        /// Trusted besides the system's authorities.
+        public var authority: FileName?
+
+        public init() {}
     }
 
     public struct LogForm: Sendable, Equatable {

@@ -63,6 +63,19 @@ public enum SettingsKeys {
         .optional(
             "push.apns.ca", \.push.authority, example: "test-ca.pem",
             "An authority to trust besides the system's, for test servers."),
+        .optional(
+            "push.web.key", \.webPush.key, example: "vapid.key",
+            "The key that browsers subscribe with (VAPID), as `twoefay init` makes it. Setting it turns their pushes on. "
+                + "Changing it makes every subscription void."),
+        .optional(
+            "push.web.contact", \.webPush.contact, example: "mailto:operator@example.com",
+            "Whom the people of a push service may turn to: mailto: or https:. The origin where nothing is set."),
+        .optional(
+            "push.web.allow", \.webPush.allowed, example: "10.20.0.0/16, fd00:20::/32",
+            "Users choose the push service, so nothing is sent to addresses inside, but for those in these ranges."),
+        .optional(
+            "push.web.ca", \.webPush.authority, example: "inside-ca.pem",
+            "An authority to trust besides the system's, for push services inside."),
     ]
 
     private static let policies: [SettingsKey] = Policy.keys.map { .policy($0, policyTexts[$0] ?? "") }
@@ -89,7 +102,8 @@ public enum SettingsKeys {
     /// What stands over a group of keys in the example.
     static let sections = [
         "tls": "Certificates and keys, all PEM. `twoefay init` makes them.",
-        "push": "How phones are woken. Without a topic nothing is pushed.",
+        "push": "How phones are woken. Without a topic and without a key for the web nothing is pushed.",
+        "push.web": "Browsers, and phones with UnifiedPush (RFC 8030, 8291 and 8292).",
         "geo": "Where an address is, for the person who is asked. Without a database a place is never named.",
         "metrics": "Counters, for callers on this machine.",
         "policies": "What holds for websites for which `twoefay website add` said nothing else.",

@@ -94,6 +94,10 @@ public struct SettingsReader {
         } else if push.topic != nil, push.credential == nil {
             problem(root.place, "push.apns needs key, key_id and team_id, or else certificate and certificate_key")
         }
+        let ofTheKey = ["contact", "allow", "ca"].map { "push.web.\($0)" }
+        if settings.webPush.key == nil, let idle = ofTheKey.first(where: seen.contains) {
+            problem(root.place, "\(idle) does nothing without push.web.key")
+        }
     }
 
     private mutating func problem(_ place: YAMLPlace, _ message: String) {

@@ -54,7 +54,8 @@ extension Relay {
     ///
     /// Which element was wrong is told to no one: everything but success is `unauthenticated`, and slows the sender down.
     public func bind(_ request: BindRequest, from sender: String = "") async throws(Refusal) -> Binding {
-        try await taking(from: sender) { () async throws(Refusal) in
+        try requireUsable(request.pushToken, of: request.platform)
+        return try await taking(from: sender) { () async throws(Refusal) in
             let enrolment = try await ask("verify") { () async throws(StoreFailure) in
                 try await store.enrolment(of: request.token)
             }

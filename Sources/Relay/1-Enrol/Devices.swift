@@ -139,6 +139,7 @@ extension Relay {
                     FieldFault("dev_token", .format, "must be a twoefay-token+jwt that this phone has signed")
                 ])
             }
+            try requireUsable(token, of: phone.platform)
             change.pushToken = token
         }
         let certificate = renews ? try certificate(for: key, of: phone.id) : nil

@@ -2,6 +2,14 @@ import Crypto
 import Domain
 import JSON
 
+extension Relay {
+    /// A token with which its phone could never be pushed is refused when it is brought.
+    func requireUsable(_ pushToken: String, of platform: Platform) throws(Refusal) {
+        guard !pushToken.isEmpty, let fault = push?.fault(in: pushToken, of: platform) else { return }
+        throw .invalid([FieldFault("dev_token", .format, fault)])
+    }
+}
+
 /// The JWS with which a bound phone says where the push service finds it from now on: nowhere, where it is empty.
 enum PushTokenProof {
     static let longest = 2048

@@ -38,12 +38,17 @@ public struct Push: Sendable, Equatable {
 public protocol PushProvider: Sendable {
     /// Whether phones of this platform, with such a push token, are this service's.
     func serves(_ platform: Platform, pushToken: String) -> Bool
+    /// What is wrong with a push token that a phone of this platform brings; nil where nothing is, or nobody knows.
+    func fault(in pushToken: String, of platform: Platform) -> String?
     func send(_ push: Push) async -> PushOutcome
 }
 
 extension PushProvider {
     /// All of them, where a service says nothing else.
     public func serves(_ platform: Platform, pushToken: String) -> Bool { true }
+
+    /// Anything may be a token, where a service says nothing else.
+    public func fault(in pushToken: String, of platform: Platform) -> String? { nil }
 
     /// Where none of a user's phones has a key, none can ask by itself: there a token that cannot be right is a mistake to
     /// be told about.

@@ -26,7 +26,7 @@ extension Store: IdentifyStore {
                 return DeviceRow(
                     id: try row.id(0), user: try row.id(1), state: try row.word(2), publicKey: try row.blob(3),
                     website: try row.website(4), failures: Int(try row.integer(8)),
-                    failedAt: try row.optionalMoment(9))
+                    failedAt: try row.optionalMoment(9), platform: try row.word(10))
             })
     }
 }
@@ -48,7 +48,8 @@ private let websiteByKey = Statement(
     """)
 
 private let deviceColumns = """
-    SELECT d.id, d.user_id, d.state, d.public_key, w.id, w.name, w.display_name, w.policy, d.failures, d.failed_at
+    SELECT d.id, d.user_id, d.state, d.public_key, w.id, w.name, w.display_name, w.policy, d.failures, d.failed_at,
+        d.platform
     FROM device d JOIN user u ON u.id = d.user_id JOIN website w ON w.id = u.website_id
     WHERE w.state = 'active' AND d.thumbprint = ?
     """

@@ -1,0 +1,28 @@
+import Domain
+import Pushing
+import Relay
+
+/// Several push services as one: each phone belongs to the first that serves it.
+public final class PushServices: PushProvider {
+    private let services: [any PushProvider]
+
+    public init(_ services: [any PushProvider]) { self.services = services }
+
+    public func serves(_ platform: Platform, pushToken: String) -> Bool {
+        services.contains { $0.serves(platform, pushToken: pushToken) }
+    }
+
+    public func fault(in pushToken: String, of platform: Platform) -> String? {
+        services.first { $0.serves(platform, pushToken: pushToken) }?.fault(in: pushToken, of: platform)
+    }
+
+    /// Whose a push is shows in its token: those of one service are none of another's. One that is nobody's is refused by
+    /// the first, which says what it wanted.
+    public func send(_ push: Push) async -> PushOutcome {
+        let token = push.deviceToken
+        guard let service = services.first(where: { $0.serves(.other, pushToken: token) }) ?? services.first else {
+            return .badRequest("there is no push service")
+        }
+        return await service.send(push)
+    }
+}

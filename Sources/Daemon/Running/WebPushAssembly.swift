@@ -1,0 +1,26 @@
+import APNs
+import Couriers
+import Curl
+import Log
+import Relay
+import WebPush
+import World
+
+extension Materials.WebPush {
+    func sender(time: any TimeSource, randomness: any Randomness, log: Log) -> WebPushSender {
+        var options = WebPushSender.Options()
+        options.client.addresses = AddressGuard(allowing: allowed)
+        options.client.extraTrust = authority
+        let vapid = VAPID(key: key, contact: contact, time: time, log: log)
+        return WebPushSender(vapid: vapid, time: time, randomness: randomness, log: log, options: options)
+    }
+}
+
+extension PushServices {
+    /// Those that are set; nil where none is.
+    convenience init?(apns: APNsSender?, web: WebPushSender?) {
+        let services: [(any PushProvider)?] = [apns.map { APNsCourier($0) }, web.map { WebPushCourier($0) }]
+        guard services.contains(where: { $0 != nil }) else { return nil }
+        self.init(services.compactMap { $0 })
+    }
+}

@@ -1,0 +1,113 @@
+import Bytes
+import Crypto
+import Curl
+import Domain
+import JSON
+import Log
+import Pushing
+import Relay
+import TestSupport
+import Testing
+import WebPush
+import World
+
+@testable import Couriers
+
+@Suite struct WebPushCouriers {
+    private func courier(allowing ranges: [String] = []) throws -> WebPushCourier {
+        var options = WebPushSender.Options()
+        options.client.addresses = AddressGuard(allowing: try ranges.map { try #require(AddressRange($0)) })
+        let log = Log(sink: MemorySink())
+        let vapid = VAPID(key: try .generate(), contact: "mailto:op@example.com", time: SystemTime(), log: log)
+        return WebPushCourier(
+            WebPushSender(
+                vapid: vapid, time: SystemTime(), randomness: SystemRandomness(), log: log, options: options))
+    }
+
+    private func token(_ endpoint: String) throws -> String { try TestSubscriber(endpoint).subscription.token }
+
+    @Test func itServesBrowsersAndWhoeverBringsASubscription() throws {
+        let courier = try courier()
+        let token = try token("https://push.example.net/x")
+        #expect(courier.serves(.web, pushToken: token))
+        #expect(courier.serves(.web, pushToken: "rubbish"))
+        #expect(courier.serves(.other, pushToken: token))
+        #expect(courier.serves(.android, pushToken: token))
+        #expect(!courier.serves(.other, pushToken: Sample.token))
+        #expect(!courier.serves(.ios, pushToken: token))
+    }
+
+    @Test(
+        "a subscription to an address inside is no use",
+        arguments: ["127.0.0.1", "10.1.2.3:8443", "169.254.169.254", "[::1]", "[::ffff:192.168.0.1]", "[fd00::1]:444"])
+    func inside(_ host: String) throws {
+        let token = try token("https://\(host)/x")
+        let fault = try courier().fault(in: token, of: .web)
+        #expect(fault?.hasPrefix("has an endpoint at an address that is ") == true)
+        let all = ["0.0.0.0/0", "::/0"]
+        #expect(try courier(allowing: all).fault(in: token, of: .web) == nil)
+    }
+
+    @Test func whatIsNoSubscriptionIsToldToABrowser() throws {
+        let courier = try courier()
+        #expect(courier.fault(in: "rubbish", of: .web)?.hasPrefix("must be ") == true)
+        #expect(courier.fault(in: try token("https://push.example.net/x"), of: .web) == nil)
+        // Of a name it is only known where it leads when something is sent there.
+        #expect(courier.fault(in: try token("https://localhost/x"), of: .web) == nil)
+        #expect(courier.fault(in: "rubbish", of: .other) == nil)
+    }
+
+    @Test func theWordsAreThoseOfEveryPush() throws {
+        let full = try #require(try JSONReader.read(Sample.push(place: "Vienna").webPayload).object)
+        #expect(
+            full == [
+                "title": "Example Bank", "loc-key": "TWOEFAY_LOGIN_SERVICE_PLACE_IP",
+                "loc-args": ["Online banking", "Vienna", "203.0.113.77"], "challenge": .string(Sample.challenge),
+            ])
+        let minimal = try #require(try JSONReader.read(Sample.push(detail: .minimal).webPayload).object)
+        #expect(
+            minimal == [
+                "title-loc-key": "TWOEFAY_TITLE", "loc-key": "TWOEFAY_LOGIN", "challenge": .string(Sample.challenge),
+            ])
+    }
+
+    @Test func wordsThatDoNotFitAreLeftOut() throws {
+        let long = String(repeating: "\u{1}", count: 256)
+        let bytes = Sample.push(website: long, service: long, ip: long, place: long).webPayload
+        #expect(bytes.count <= MessageCoding.longest)
+        #expect(bytes == Sample.push(detail: .minimal).webPayload)
+    }
+}
+
+/// Keeps what it is sent.
+private final class Provider: PushProvider {
+    let prefix: String
+    let platform: Platform
+    init(_ prefix: String, _ platform: Platform) { (self.prefix, self.platform) = (prefix, platform) }
+
+    func serves(_ platform: Platform, pushToken: String) -> Bool {
+        platform == self.platform || (platform == .other && pushToken.hasPrefix(prefix))
+    }
+    func fault(in pushToken: String, of platform: Platform) -> String? {
+        pushToken.hasPrefix(prefix) ? nil : "is not \(prefix)"
+    }
+    func send(_ push: Push) async -> PushOutcome { .badRequest(prefix) }
+}
+
+@Suite struct SeveralServices {
+    private let services = PushServices([Provider("a", .ios), Provider("b", .web)])
+
+    @Test func aPhoneIsTheFirstsThatServesIt() async {
+        #expect(services.serves(.ios, pushToken: "x"))
+        #expect(services.serves(.web, pushToken: "x"))
+        #expect(!services.serves(.android, pushToken: "b1"))
+        #expect(services.serves(.other, pushToken: "b1"))
+        #expect(!services.serves(.other, pushToken: "c1"))
+        #expect(services.fault(in: "x", of: .web) == "is not b")
+        #expect(services.fault(in: "b1", of: .web) == nil)
+        #expect(services.fault(in: "x", of: .android) == nil)
+        #expect(await services.send(Sample.push(token: "a1")) == .badRequest("a"))
+        #expect(await services.send(Sample.push(token: "b1")) == .badRequest("b"))
+        #expect(await services.send(Sample.push(token: "c1")) == .badRequest("a"))
+    }
+}
