@@ -177,8 +177,8 @@ let package = Package(
         tests(
             "Faults",
             [
-                "Bytes", "Crypto", "Daemon", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "Relay",
-                "Storage", "TestSupport", "TLS", "World", "twoefay", "twoefayd",
+                "Bytes", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "Relay",
+                "Storage", "TestSupport", "TLS", "WebPush", "World", "twoefay", "twoefayd",
             ]),
         tests("Geo", ["Geo", "TestSupport", "World"]),
         tests("HTTP", ["HTTP"]),

@@ -1,0 +1,259 @@
+import Bytes
+import Crypto
+import Domain
+import EventLoop
+import Glibc
+import HTTP
+import JSON
+import Synchronization
+import TestSupport
+import Testing
+import WebPush
+import World
+
+/// Browsers as phones, end to end: from /login to a push service that looks at everything as the RFCs have it, and on to
+/// the keys of the subscriber.
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct WebPushTests {
+    /// A relay whose browsers are pushed, also on this machine unless that is forbidden.
+    private func start(
+        _ service: TestPushService, allow: String? = "127.0.0.0/8, ::1"
+    ) async throws -> (scene: Scene, files: TemporaryDirectory) {
+        let files = try TemporaryDirectory()
+        try TextFile.write(service.certificates.websites.certificatePEM(), to: files("push-ca.pem"))
+        let scene = try await Scene.start { settings in
+            try settings.set("push.web.key", to: "vapid.key")
+            try settings.set("push.web.contact", to: "mailto:op@example.com")
+            try settings.set("push.web.ca", to: files("push-ca.pem"))
+            if let allow { try settings.set("push.web.allow", to: "\"\(allow)\"") }
+        }
+        return (scene, files)
+    }
+
+    private struct Browser {
+        let subscriber: TestSubscriber
+        let token: String
+        let key: TestPhone
+        let phone: Phone
+    }
+
+    private func enrol(_ username: String, _ endpoint: String, in scene: Scene) async throws -> Browser {
+        let (token, code) = try await scene.register(username)
+        let subscriber = try TestSubscriber(endpoint)
+        let key = try TestPhone(pushToken: subscriber.subscription.token)
+        let reply = try await bring(key, token, code, scene)
+        return Browser(subscriber: subscriber, token: token, key: key, phone: try scene.phone(key, reply))
+    }
+
+    private func bring(_ key: TestPhone, _ token: String, _ code: String, _ scene: Scene) async throws -> Reply {
+        var body = try scene.verifyBody(key, token: token, code: code)
+        body["platform"] = "web"
+        return try await scene.anyone.send("POST", "/verify", body)
+    }
+
+    @Test func aBrowserIsPushedSignsAndTheWebsiteHasTheReceipt() async throws {
+        let service = try await TestPushService.start()
+        let (scene, _) = try await start(service)
+        try await scene.relay.tool("website", "edit", Scene.website, "--answers", "signed")
+        let told = try await scene.anyone.send("GET", "/push")
+        let serverKey = try #require(told.json["web"]?.object?["application_server_key"]?.string)
+        #expect(Base64URL.decode(serverKey)?.count == 65)
+
+        let browser = try await enrol("anna.secret", service.origin() + "/anna", in: scene)
+        let user = try await scene.shop.send("GET", "/user/anna.secret")
+        #expect(user.json["factors"] == [["kind": "push", "state": "active"]])
+        let login = try await scene.login(
+            browser.token, ["service": "the till", "ip": "198.51.100.7", "number": "47", "request": "4711"])
+        #expect(login.factor == "push")
+
+        let push = try #require(await service.received(1).first)
+        #expect(service.faults == [])
+        #expect(push.path == "/anna" && push.topic == login.challenge && push.urgency == "high")
+        #expect((1...300).contains(push.ttl))
+        #expect(push.claims["aud"]?.string == service.origin())
+        #expect(push.claims["sub"]?.string == "mailto:op@example.com")
+        // Signed by the key that the browser has subscribed with.
+        #expect(push.authorization.hasSuffix("k=\(serverKey)"))
+        let opened = try #require(browser.subscriber.open(push))
+        var words = try #require(try JSONReader.read(opened).object)
+        #expect(words["challenge"]?.string == login.challenge)
+        words["challenge"] = nil
+        let text = JSONWriter.text(.object(words))
+        #expect(text.contains("the till") && text.contains("198.51.100.7") && text.contains("TWOEFAY_LOGIN"))
+        for secret in ["anna.secret", browser.token, "47"] { #expect(!text.contains(secret), "\(text)") }
+
+        let pending = try await browser.phone.party.send("POST", "/pending", [:])
+        let asked = try #require(pending.json["pending"]?.array?.first?.object)
+        let shown = TestPhone.Shown(
+            challenge: try #require(asked["challenge"]?.string), nonce: try #require(asked["nonce"]?.string),
+            context: try #require(asked["context"]?.string.flatMap { Base64URL.decode($0) }))
+        #expect(shown.challenge == login.challenge)
+        let answer = try browser.key.decision(
+            "approve", about: shown, device: browser.phone.device, origin: scene.relay.origin, number: "47",
+            at: SystemTime().now())
+        let said = try await browser.phone.party.send(
+            "POST", "/success", ["challenge": .string(login.challenge), "answer": .string(answer)])
+        #expect(said["login"] == "success", "\(said)")
+        let end = try await scene.auth(login.challenge)
+        #expect(end["login"] == "success" && end["receipt"] == answer && end["proof"] == "signed", "\(end)")
+        #expect(!scene.relay.log.contains(browser.subscriber.subscription.token))
+    }
+
+    @Test func whoIsGoneIsDropped() async throws {
+        let service = try await TestPushService.start()
+        let (scene, _) = try await start(service)
+        service.script("/gone", .respond(410))
+        let browser = try await enrol("anna", service.origin() + "/gone", in: scene)
+        let login = try await scene.login(browser.token)
+        try await scene.relay.logged("event=push.settled challenge=\(login.challenge)")
+        #expect(try await scene.auth(login.challenge).steps == ["refused"])
+        #expect(try Ledger.read(scene.relay) { try $0.texts("SELECT push_token FROM device") } == [""])
+        let next = try await scene.login(browser.token)
+        #expect(next.factor == "pull")
+        try await scene.finish(next, by: browser.phone)
+        #expect(service.count == 1)
+
+        // It has subscribed again.
+        let again = try TestSubscriber(service.origin() + "/again")
+        let device = try #require(DeviceID(browser.phone.device))
+        let moved = try browser.key.movedTo(
+            again.subscription.token, device: device, origin: scene.relay.origin, website: Scene.website,
+            at: SystemTime().now())
+        #expect(try await browser.phone.party.send("POST", "/device", ["dev_token": .string(moved)]).status == 200)
+        let last = try await scene.login(browser.token)
+        #expect(last.factor == "push")
+        let push = try #require(await service.received(2).last)
+        #expect(push.path == "/again" && again.open(push) != nil)
+        try await scene.finish(last, by: browser.phone)
+    }
+
+    @Test func whoIsBusyIsAskedAgain() async throws {
+        let service = try await TestPushService.start()
+        let (scene, _) = try await start(service)
+        service.script("/busy", .respond(429, [Fields.Field("retry-after", "1")]), .take)
+        let browser = try await enrol("anna", service.origin() + "/busy", in: scene)
+        let login = try await scene.login(browser.token)
+        try await scene.relay.logged("event=push.postponed challenge=\(login.challenge)")
+        let pushes = await service.received(2)
+        #expect(pushes.map(\.topic) == [login.challenge, login.challenge])
+        try await scene.relay.logged("event=push.settled challenge=\(login.challenge) outcome=accepted")
+        #expect(try await scene.auth(login.challenge).steps == ["sent"])
+        try await scene.finish(login, by: browser.phone)
+    }
+
+    @Test func aServiceThatRefusesUsIsNothingToOthers() async throws {
+        let service = try await TestPushService.start()
+        let (scene, _) = try await start(service)
+        service.script("/strict", .respond(403))
+        let anna = try await enrol("anna", service.origin() + "/strict", in: scene)
+        let bob = try await enrol("bob", service.origin("127.0.0.1") + "/bob", in: scene)
+        let refused = try await scene.login(anna.token)
+        try await scene.relay.logged("event=push.settled challenge=\(refused.challenge)")
+        #expect(try await scene.auth(refused.challenge).steps == ["undeliverable"])
+        let login = try await scene.login(bob.token)
+        try await scene.relay.logged("event=push.settled challenge=\(login.challenge) outcome=accepted")
+        try await scene.finish(login, by: bob.phone)
+        try await scene.finish(refused, by: anna.phone)
+    }
+
+    /// Counts who comes, and sends them away.
+    private final class Doorman: Sendable {
+        private let group: LoopGroup
+        private let came = Mutex(0)
+        private let listener: LoopBound<Listener>
+        let port: UInt16
+
+        init() async throws {
+            let group = try LoopGroup.start(count: 1, time: SystemTime())
+            let loop = group.loops[0]
+            let address = try #require(SocketAddress(host: "127.0.0.1", port: 0))
+            listener = try await loop.perform {
+                Result { LoopBound(try Listener(loop: loop, address: address), on: loop) }
+            }.get()
+            self.group = group
+            port = await loop.perform { [listener] in listener.value.address.port }
+            try await loop.perform { [self] () -> Result<Void, any Error> in
+                Result {
+                    try listener.value.start(
+                        accepted: { [weak self] fd, _ in
+                            self?.came.withLock { $0 += 1 }
+                            close(fd)
+                        }, exhausted: { _ in })
+                }
+            }.get()
+        }
+
+        deinit { group.stopAndJoin() }
+
+        /// After everything that had connected by now has been let in.
+        func count() async -> Int {
+            await group.loops[0].perform {}
+            return came.withLock { $0 }
+        }
+    }
+
+    @Test func aNameThatLeadsInsideIsNotConnectedTo() async throws {
+        let service = try await TestPushService.start()
+        let doorman = try await Doorman()
+        let (scene, _) = try await start(service, allow: nil)
+        let browser = try await enrol("anna", "https://localhost:\(doorman.port)/anna", in: scene)
+        let login = try await scene.login(browser.token)
+        try await scene.relay.logged("event=push.settled challenge=\(login.challenge)")
+        let told = try await scene.auth(login.challenge)
+        #expect(told.steps == ["undeliverable"] && told["login"] == "wait", "\(told)")
+        #expect(await doorman.count() == 0)
+        // The phone that looks for itself finds it.
+        let pending = try await browser.phone.party.send("POST", "/pending", [:])
+        #expect(pending.json["pending"]?.array?.map { $0.object?["challenge"]?.string } == [login.challenge])
+        try await scene.finish(login, by: browser.phone)
+    }
+
+    @Test func anEndpointInsideIsNotTakenAtAll() async throws {
+        let service = try await TestPushService.start()
+        let (scene, _) = try await start(service, allow: "10.9.0.0/16")
+        let (token, code) = try await scene.register("anna")
+        for host in ["127.0.0.1", "[::1]", "10.0.0.1", "169.254.169.254"] {
+            let key = try TestPhone(pushToken: try TestSubscriber("https://\(host)/x").subscription.token)
+            let refused = try await bring(key, token, code, scene)
+            #expect(refused.status == 400 && refused["code"] == "invalid", "\(refused)")
+            let fault = refused.json["errors"]?.array?.first?.object
+            #expect(fault?["parameter"]?.string == "dev_token", "\(refused)")
+        }
+        let rubbish = try await bring(try TestPhone(pushToken: "rubbish"), token, code, scene)
+        #expect(rubbish.status == 400 && rubbish["code"] == "invalid", "\(rubbish)")
+        // The code is good still, and a range of the operator's is none inside.
+        let key = try TestPhone(pushToken: try TestSubscriber("https://10.9.0.1/x").subscription.token)
+        let phone = try scene.phone(key, try await bring(key, token, code, scene))
+        let moved = try key.movedTo(
+            try TestSubscriber("https://192.168.0.1/x").subscription.token,
+            device: try #require(DeviceID(phone.device)), origin: scene.relay.origin, website: Scene.website,
+            at: SystemTime().now())
+        let refused = try await phone.party.send("POST", "/device", ["dev_token": .string(moved)])
+        #expect(refused.status == 400 && refused["code"] == "invalid", "\(refused)")
+        let left = try Ledger.read(scene.relay) { try $0.texts("SELECT push_token FROM device") }
+        #expect(left == [key.pushToken])
+    }
+
+    @Test func aSilentServiceDelaysNobodyElse() async throws {
+        let service = try await TestPushService.start()
+        let (scene, _) = try await start(service)
+        service.script("/silent", .silence)
+        let anna = try await enrol("anna", service.origin() + "/silent", in: scene)
+        let bob = try await enrol("bob", service.origin("127.0.0.1") + "/bob", in: scene)
+        let waiting = try await scene.login(anna.token)
+        _ = await service.received(1)
+        let login = try await scene.login(bob.token)
+        try await scene.relay.logged("event=push.settled challenge=\(login.challenge) outcome=accepted")
+        try await scene.finish(login, by: bob.phone)
+        // It is tried once more under the same topic, and then given up: that much is known of it, and no more.
+        try await scene.relay.logged("event=push.postponed challenge=\(waiting.challenge)")
+        let line = try await scene.relay.logged("event=push.settled")
+        #expect(line.contains(login.challenge))
+        try await scene.finish(waiting, by: anna.phone)
+    }
+
+    @Test func withoutAKeyNobodyIsTold() async throws {
+        let scene = try await Scene.start()
+        let told = try await scene.anyone.send("GET", "/push")
+        #expect(told.status == 200 && told.json == [:], "\(told)")
+    }
+}
