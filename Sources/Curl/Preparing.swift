@@ -13,7 +13,7 @@ extension WebClient {
         let schemes = options.allowsPlainHTTP ? "https,http" : "https"
         let numbers: [(CURLoption, Int)] = [
             (CURLOPT_NOSIGNAL, 1),
-            // A name that nobody answers for must not hold up the loop when the transfer is given up.
+            // Otherwise giving up a transfer waits, on the loop, for as long as no name server answers.
             (CURLOPT_QUICK_EXIT, 1),
             (CURLOPT_FOLLOWLOCATION, 0),
             (CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS)),
