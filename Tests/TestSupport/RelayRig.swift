@@ -236,6 +236,7 @@ public final class Pushes: PushProvider {
     private struct State {
         var sent: [Push] = []
         var answers: [PushOutcome] = []
+        var otherwise: @Sendable (Push) -> PushOutcome = { _ in .accepted }
         var waiting: [CheckedContinuation<Push, Never>] = []
         var taken = 0
         var isServed: @Sendable (Platform, String) -> Bool = { _, _ in true }
@@ -252,6 +253,11 @@ public final class Pushes: PushProvider {
 
     public func serves(_ platform: Platform, pushToken: String) -> Bool {
         state.withLock { $0.isServed }(platform, pushToken)
+    }
+
+    /// What is answered where no answer is left.
+    public func answerOtherwise(_ answer: @escaping @Sendable (Push) -> PushOutcome) {
+        state.withLock { $0.otherwise = answer }
     }
 
     /// The answers to come, in order; `.accepted` behind them.
@@ -275,14 +281,17 @@ public final class Pushes: PushProvider {
     }
 
     public func send(_ push: Push) async -> PushOutcome {
-        let (outcome, waiter) = state.withLock { state -> (PushOutcome, CheckedContinuation<Push, Never>?) in
+        let (answer, waiter) = state.withLock {
+            state -> (@Sendable (Push) -> PushOutcome, CheckedContinuation<Push, Never>?) in
             state.sent.append(push)
             let waiter = state.waiting.isEmpty ? nil : state.waiting.removeFirst()
             if waiter != nil { state.taken += 1 }
-            return (state.answers.isEmpty ? .accepted : state.answers.removeFirst(), waiter)
+            guard !state.answers.isEmpty else { return (state.otherwise, waiter) }
+            let outcome = state.answers.removeFirst()
+            return ({ _ in outcome }, waiter)
         }
         waiter?.resume(returning: push)
-        return outcome
+        return answer(push)
     }
 }
 

@@ -166,7 +166,7 @@ extension Relay {
             let push = Push(
                 id: errand.id, challenge: id, deviceToken: phone.pushToken, environment: phone.environment,
                 detail: policy.pushDetail, website: website.displayName, service: request.service, ip: request.ip,
-                place: place, expiresAt: expiresAt)
+                place: place, expiresAt: expiresAt, deliverBy: Delivery.deliverBy(now, expiresAt, at: now))
             return Delivery(push: push, device: phone.id, askedAt: now)
         }
         return Plan(challenge: challenge, deliveries: deliveries)

@@ -30,7 +30,8 @@ extension Relay {
             id: errand.id, challenge: row.challenge, deviceToken: row.deviceToken, environment: row.environment,
             // Of a policy that cannot be read any more it is only known that it may have asked for little.
             detail: (try? settings.policy.changed(by: row.policy))?.pushDetail ?? .minimal, website: row.website,
-            service: shown.service, ip: shown.ip, place: shown.place, expiresAt: row.expiresAt)
+            service: shown.service, ip: shown.ip, place: shown.place, expiresAt: row.expiresAt,
+            deliverBy: Delivery.deliverBy(row.askedAt, row.expiresAt, at: time.now()))
         await deliver(Delivery(push: push, device: row.device, askedAt: row.askedAt, attempts: row.attempts))
     }
 

@@ -12,6 +12,27 @@ struct Delivery: Sendable {
     var attempts = 0
 }
 
+extension Delivery {
+    /// A push that was left behind may be with the phone or not, so it is tried once more, however late; for so long.
+    static let lastTry = Duration.seconds(9)
+    /// What is put back is taken up again by the next round, which may be a little late.
+    static let round = Duration.seconds(2)
+
+    /// By then it is known whether the user can be reached by a push, so that the next factor has its time.
+    static func end(of askedAt: Timestamp, _ expiresAt: Timestamp) -> Timestamp {
+        askedAt + (expiresAt - askedAt) / 3
+    }
+
+    /// By when a try that begins now has to be over.
+    static func deliverBy(_ askedAt: Timestamp, _ expiresAt: Timestamp, at now: Timestamp) -> Timestamp {
+        let end = end(of: askedAt, expiresAt)
+        return now < end ? end : min(now + lastTry, expiresAt)
+    }
+
+    /// Whether there is time for another try that begins then.
+    func mayWait(until due: Timestamp) -> Bool { due + Self.round <= Self.end(of: askedAt, push.expiresAt) }
+}
+
 extension Relay {
     func deliver(_ delivery: Delivery) async {
         let message = delivery.push
@@ -62,7 +83,7 @@ extension Relay {
 
     private func postpone(_ delivery: Delivery, by pause: Duration, _ reason: String) async {
         let due = time.now() + pause
-        guard due < delivery.push.expiresAt else { return await settle(delivery, .undeliverable, reason) }
+        guard delivery.mayWait(until: due) else { return await settle(delivery, .undeliverable, reason) }
         log.warning("push.postponed", fields(of: delivery, reason))
         _ = try? await ask("deliver") { () async throws(StoreFailure) in
             try await store.postpone(delivery.push.id, until: due)

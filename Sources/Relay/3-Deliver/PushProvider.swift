@@ -16,10 +16,13 @@ public struct Push: Sendable, Equatable {
     public let ip: String?
     public let place: String?
     public let expiresAt: Timestamp
+    /// By then it must be known what becomes of it.
+    public let deliverBy: Timestamp
 
     public init(
         id: ErrandID, challenge: ChallengeID, deviceToken: String, environment: PushEnvironment, detail: PushDetail,
-        website: String, service: String?, ip: String?, place: String?, expiresAt: Timestamp
+        website: String, service: String?, ip: String?, place: String?, expiresAt: Timestamp,
+        deliverBy: Timestamp? = nil
     ) {
         self.id = id
         self.challenge = challenge
@@ -31,10 +34,11 @@ public struct Push: Sendable, Equatable {
         self.ip = ip
         self.place = place
         self.expiresAt = expiresAt
+        self.deliverBy = deliverBy ?? expiresAt
     }
 }
 
-/// A push service. An implementation answers within ten seconds.
+/// A push service. An implementation answers within ten seconds, and before the push's `deliverBy`.
 public protocol PushProvider: Sendable {
     /// Whether phones of this platform, with such a push token, are this service's.
     func serves(_ platform: Platform, pushToken: String) -> Bool

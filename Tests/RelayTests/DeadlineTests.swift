@@ -1,0 +1,117 @@
+import Domain
+import Pushing
+import Storage
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// That a push cannot be delivered is known before a third of the challenge's life has passed, so that another factor has
+/// its time.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct DeadlineTests {
+    /// What a push service does that delivers nothing.
+    enum Trouble: String, CaseIterable {
+        case silence, busy, unavailable, unreachable
+
+        /// As the courier tells it, and when: it waits for nine seconds at most, and never beyond `deliverBy`.
+        func answer(_ push: Push, _ time: TestTime) -> PushOutcome {
+            let patience = max(.zero, min(.seconds(9), push.deliverBy - time.now()))
+            switch self {
+            case .silence:
+                time.advance(by: patience)
+                return .ambiguous(reason)
+            case .busy: return .retryAfter(.seconds(5), reason: reason)
+            case .unavailable: return .retryAfter(.milliseconds(700), reason: reason)
+            case .unreachable:
+                time.advance(by: patience)
+                return .retryAfter(.seconds(1), reason: reason)
+            }
+        }
+
+        var reason: String {
+            switch self {
+            case .silence: "no answer"
+            case .busy: "TooManyRequests"
+            case .unavailable: "ServiceUnavailable"
+            case .unreachable: "no connection in time"
+            }
+        }
+    }
+
+    private func login(
+        _ rig: RelayRig, living seconds: Int
+    ) async throws -> (asked: Asked, shop: Website, phone: RelayRig.BoundPhone) {
+        let shop = try await rig.website("shop", policies: ["number": "0"])
+        let (user, phone, credential) = try await rig.enrolled("ada", at: shop)
+        let asked = try await rig.on { relay in
+            try await relay.login(
+                LoginRequest(subject: .token(user), expiresIn: seconds), by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        return (asked, shop, (phone, credential))
+    }
+
+    /// A round of the outbox, as the daemon has one every second.
+    private func round(_ rig: RelayRig) async throws {
+        rig.time.advance(by: .seconds(1))
+        try await rig.on { relay in
+            await relay.keep()
+            await relay.attend()
+        }
+        await rig.settled()
+    }
+
+    @Test(arguments: StoreKind.all, [60, 300, 600])
+    func itIsKnownInTime(kind: StoreKind, life: Int) async throws {
+        for trouble in Trouble.allCases {
+            let rig = try await RelayRig(kind)
+            rig.pushes.answerOtherwise { [time = rig.time] in trouble.answer($0, time) }
+            let begun = rig.time.now()
+            let (asked, shop, phone) = try await login(rig, living: life)
+            let end = begun + .seconds(life / 3)
+            var step: ChallengeRow.Step?
+            while step?.state != .undeliverable, rig.time.now() <= end {
+                try await round(rig)
+                step = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }.steps.first
+            }
+            #expect(step?.state == .undeliverable && step?.reason == trouble.reason, "\(trouble): \(step as Any)")
+            #expect(try #require(step).at <= end, "\(trouble)")
+            #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 0)
+            let sent = rig.pushes.sent
+            #expect(Set(sent.map(\.id)).count == 1 && sent.allSatisfy { $0.deliverBy == end }, "\(trouble)")
+            // What nobody knows is tried once more, and never again; what was not taken for as long as there is time.
+            #expect(trouble == .silence ? sent.count == 2 : sent.count > 1, "\(trouble)")
+            // It is not the end of anything else.
+            let result = try await rig.on { relay in
+                try await relay.answer(asked.challenge, PhoneAnswer(approves: true), by: phone.credential)
+            }
+            #expect(result == .success)
+        }
+    }
+
+    /// Its relay died with it, so nobody knows whether the phone has it.
+    @Test(
+        arguments: StoreKind.all, [PushOutcome.accepted, .retryAfter(.seconds(1), reason: "busy"), .ambiguous("lost")])
+    func whatWasLeftBehindIsTriedOnceMore(kind: StoreKind, outcome: PushOutcome) async throws {
+        let rig = try await RelayRig(kind)
+        rig.pushes.answer(.retryAfter(.seconds(1), reason: "busy"))
+        let (asked, shop, _) = try await login(rig, living: 60)
+        try rig.execute("UPDATE outbox SET holder = x'00000000000000000000000000000001' WHERE kind = 'push'")
+        rig.time.advance(by: .seconds(25))
+        rig.pushes.answer(outcome)
+        for _ in 0..<5 { try await round(rig) }
+        let sent = rig.pushes.sent
+        #expect(sent.count == 2)
+        #expect(sent.last?.deliverBy == asked.expiresAt - .seconds(60 - 25 - 1 - 9))
+        let steps = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }.steps
+        #expect(steps.map(\.state) == [outcome == .accepted ? .sent : .undeliverable])
+    }
+
+    @Test func theLastTryEndsWithTheChallenge() {
+        let (asked, expires) = (Timestamp(seconds: 1000), Timestamp(seconds: 1100))
+        #expect(Delivery.deliverBy(asked, expires, at: asked) == Timestamp(milliseconds: 1_033_333))
+        #expect(Delivery.deliverBy(asked, expires, at: Timestamp(seconds: 1050)) == Timestamp(seconds: 1059))
+        #expect(Delivery.deliverBy(asked, expires, at: Timestamp(seconds: 1095)) == expires)
+    }
+}
