@@ -36,8 +36,9 @@ let package = Package(
         .library(
             name: "parts",
             targets: [
-                "APNs", "Bytes", "Crypto", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "Pushing",
-                "Relay", "Storage", "TLS", "World",
+                "APNs", "Bytes", "Couriers", "Crypto", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON",
+                "Log",
+                "Metrics", "Pushing", "Relay", "Storage", "TLS", "World",
             ]),
         .library(name: "APNs", targets: ["APNs"]),
     ],

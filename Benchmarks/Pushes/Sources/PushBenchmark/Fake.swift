@@ -1,0 +1,61 @@
+import Bytes
+import Crypto
+import EventLoop
+import FakeAPNs
+import Glibc
+import HTTP2
+import Log
+import World
+
+/// The service of the storm, in a process of its own, so that what it remembers is not the relay's memory: it says GOAWAY
+/// every 5,000 pushes, resets one stream in 1,000 (half of them after it took the push over), answers 503 to one in 500,
+/// and changes its stream limit between 1 and 1,000. Writes what a relay has to know into the directory, runs until
+/// its input ends, then writes which pushes it took over more than once.
+func runFake(directory: String) throws {
+    let loop = try EventLoop(name: "fake", time: SystemTime())
+    loop.post {
+        loop.spawn {
+            do {
+                try await serve(directory, on: loop)
+                exit(0)
+            } catch {
+                complain("fake: \(error)")
+                exit(1)
+            }
+        }
+    }
+    loop.run()
+}
+
+private func serve(_ directory: String, on loop: EventLoop) async throws {
+    let team = try FakeTeam(at: SystemTime().now())
+    let apple = FakeAPNs(
+        loop: loop, tls: try team.tls(), topic: team.topic, authentication: team.tokenAuthentication,
+        keeping: .counts, randomness: SystemRandomness(), log: Log(minimum: .warning))
+    await apple.misbehave(
+        Mischief(
+            rules: [
+                .every(5000, .goAway(replays: 3)), .every(2000, .reset(.internalError, accepts: true)),
+                .every(2000, .reset(.internalError, accepts: false)), .every(500, .refuse(.serviceUnavailable)),
+            ], streams: .changing([1000, 1], every: 500)))
+    let port = try await apple.start()
+    try save(try team.authority.certificatePEM(), to: directory + "/authority.pem")
+    try save(try team.key.pem().reveal(), to: directory + "/key.p8")
+    try save(Array("\(port) \(team.topic) \(team.keyID) \(team.teamID)\n".utf8), to: directory + "/ready")
+    let ended = try WorkerThread(name: "input")
+    await withUnsafeContinuation { continuation in
+        ended.post {
+            while getchar() != EOF {}
+            continuation.resume()
+        }
+    }
+    let deliveries = apple.deliveries
+    let lines = ["accepted \(deliveries.accepted)", "ids \(deliveries.ids)"] + deliveries.twice.map { "twice \($0)" }
+    try save(Array((lines.joined(separator: "\n") + "\n").utf8), to: directory + "/deliveries")
+}
+
+func save(_ bytes: [UInt8], to path: String) throws {
+    guard let file = fopen(path, "w") else { throw Fault("cannot write \(path)") }
+    defer { fclose(file) }
+    guard fwrite(bytes, 1, bytes.count, file) == bytes.count else { throw Fault("cannot write \(path)") }
+}

@@ -1,0 +1,105 @@
+import APNs
+import Bytes
+import Couriers
+import Crypto
+import Domain
+import EventLoop
+import Glibc
+import Log
+import Pushing
+import Relay
+import Synchronization
+import TLS
+import World
+
+/// From the relay's call to the bytes of the push at the other end of the connection, in turn with a bare write of as
+/// many bytes by the same loop to the same reader: what is between them is what the courier adds. The connection
+/// is idle and open each time. PORT is a sink's; a thread between it and the sender sees the bytes pass.
+func runLatency(port: UInt16, authority: String, rounds: Int) throws {
+    let tap = try Tap(to: port)
+    var options = APNsOptions()
+    options.connections = 1
+    let sender = try APNsSender(
+        endpoint: APNsEndpoint(host: "127.0.0.1", port: tap.port), topic: "com.example.twoefay",
+        credential: .token(
+            key: try P256PrivateKey.generate(SystemRandomness()), keyID: "BENCHKEY12", teamID: "BENCHTEAM1"),
+        trust: .pem(try contents(authority)), time: SystemTime(), randomness: SystemRandomness(),
+        log: Log(minimum: .warning), options: options)
+    let courier = APNsCourier(sender)
+    let group = try LoopGroup.start(count: 1, time: SystemTime())
+    let loop = group.loops[0]
+    let bare = try tap.bareConnection()
+    let done = Semaphore()
+
+    func pushed() -> (took: Double, bytes: Int) {
+        let start = Atomic<UInt64>(0)
+        tap.listen()
+        loop.post {
+            loop.spawn {
+                let push = samplePush()
+                start.store(UInt64(now() * 1000), ordering: .releasing)
+                let outcome = await courier.send(push)
+                guard outcome == .accepted else {
+                    complain("not accepted: \(outcome)")
+                    exit(1)
+                }
+                done.signal()
+            }
+        }
+        let seen = tap.seen()
+        done.wait()
+        return (seen.at - Double(start.load(ordering: .acquiring)) / 1000, seen.bytes)
+    }
+
+    func written(_ bytes: Int) -> Double {
+        let start = Atomic<UInt64>(0)
+        let buffer = [UInt8](repeating: 0x78, count: bytes)
+        tap.listen()
+        loop.post {
+            start.store(UInt64(now() * 1000), ordering: .releasing)
+            _ = buffer.withUnsafeBytes { write(bare, $0.baseAddress, $0.count) }
+            done.signal()
+        }
+        let seen = tap.seen()
+        done.wait()
+        return seen.at - Double(start.load(ordering: .acquiring)) / 1000
+    }
+
+    for _ in 0..<50 { _ = pushed() }
+    var pushes: [Double] = []
+    var writes: [Double] = []
+    var size = 0
+    for _ in 0..<rounds {
+        let push = pushed()
+        size = push.bytes
+        pushes.append(push.took)
+        writes.append(written(size))
+        // Until the answer has gone by, and the loop sleeps again.
+        usleep(300)
+    }
+    pushes.sort()
+    writes.sort()
+    print(
+        "\(rounds) rounds in turn, \(size) bytes each, an idle connection; microseconds from the call to the other end")
+    print("                 p50      p99")
+    print("push        \(column(pushes.quantile(0.5))) \(column(pushes.quantile(0.99)))")
+    print("bare write  \(column(writes.quantile(0.5))) \(column(writes.quantile(0.99)))")
+    print(
+        "added       \(column(pushes.quantile(0.5) - writes.quantile(0.5))) "
+            + "\(column(pushes.quantile(0.99) - writes.quantile(0.99)))")
+    exit(0)
+}
+
+private func column(_ value: Double) -> String {
+    let text = text(value)
+    return String(repeating: " ", count: max(0, 8 - text.utf8.count)) + text
+}
+
+private func samplePush() -> Push {
+    guard let id = ErrandID(SystemRandomness().bytes(16)), let challenge = ChallengeID(SystemRandomness().bytes(16))
+    else { preconditionFailure("16 bytes are an id") }
+    return Push(
+        id: id, challenge: challenge, deviceToken: String(repeating: "a1", count: 32),
+        environment: .production, detail: .full, website: "Example Bank", service: "Online banking",
+        ip: "203.0.113.77", place: "Vienna, Austria", expiresAt: SystemTime().now() + .seconds(300))
+}

@@ -1,0 +1,47 @@
+import Bytes
+import EventLoop
+import Glibc
+import HTTP
+import HTTP2
+import Log
+import TLS
+import World
+
+/// Takes every push and looks at none: what is measured is who sends. It repeats the `apns-id`, as Apple does; aioapns
+/// waits for it.
+private struct Sink: Handler {
+    func handle(_ request: Request) -> Reply {
+        var fields = Fields()
+        if let id = request.fields["apns-id"] { fields.add("apns-id", id) }
+        return .now(Response(status: 200, fields: fields))
+    }
+
+    func tooLarge() -> Response { Response(status: 413) }
+}
+
+/// Says its port, and runs until it is ended.
+func runSink(certificate: String, key: String) throws {
+    var limits = ServerLimits()
+    limits.streams = 1000
+    let tls = try TLSServerContext(
+        certificateChainPEM: try contents(certificate), privateKeyPEM: Secret(try contents(key)), websitesCA: [])
+    let loop = try EventLoop(name: "sink", time: SystemTime())
+    loop.post { [limits] in
+        do {
+            guard let address = SocketAddress(host: "127.0.0.1", port: 0) else { throw Fault("no address") }
+            let server = try HTTP2Server(
+                loop: loop, address: address, tls: tls, handler: Sink(), limits: limits, log: Log(minimum: .warning))
+            try server.start()
+            kept = LoopBound(server, on: loop)
+            print(server.port)
+            fflush(nil)
+        } catch {
+            complain("sink: \(error)")
+            exit(1)
+        }
+    }
+    loop.run()
+}
+
+/// Keeps it. Guard: written once, on the loop.
+nonisolated(unsafe) private var kept: LoopBound<HTTP2Server>?
