@@ -26,13 +26,19 @@ struct APNsAnswer: Equatable {
         }
         let body = try? JSONReader.read(response.body).object
         self.init(
-            status: response.status, reason: body?["reason"]?.string,
+            status: response.status, reason: body?["reason"]?.string.flatMap(Self.readable),
             timestamp: body?["timestamp"]?.integer.map { Timestamp(milliseconds: $0) },
             retryAfter: response.fields["retry-after"].flatMap { Int($0) })
     }
 
+    /// What the service says goes far from here: only a word that looks like one of Apple's.
+    private static func readable(_ text: String) -> String? {
+        let isPlain = text.utf8.allSatisfy { (0x20...0x7e).contains($0) }
+        return isPlain && (1...64).contains(text.utf8.count) ? text : nil
+    }
+
     /// For the log and for whoever asks what became of the push.
-    var text: String { reason.map { "\(status) \($0)" } ?? "\(status)" }
+    var text: String { reason ?? "\(status)" }
 }
 
 extension APNsAnswer {

@@ -150,6 +150,8 @@ final class APNsConnection {
             isDead = true
             wire.close()
         }
+        // Where all may be dead, none is passed over any more.
+        pool.pump()
     }
 
     /// One timer, for the next moment at which its silence would mean something.

@@ -66,7 +66,7 @@ final class APNsDesk: TurnEnd {
         if let fault = push.fault { return refuse(.badRequest(fault), .invalid) }
         adopt()
         let left = push.end - office.time.now()
-        guard left > .zero else { return refuse(.badRequest("expired unsent"), .expired) }
+        guard left > .zero else { return refuse(.retryAfter(.seconds(1), reason: "expired unsent"), .expired) }
         let patience = office.options.deadline
         let now = loop.time.instant()
         let passage = Passage(

@@ -76,6 +76,11 @@ final class APNsPool {
     func pump() {
         desk.touch()
         while !queue.isEmpty, let connection = choose(), let passage = queue.popFirst() {
+            // Its timer is late, as the whole turn is.
+            guard passage.end > loop.now else {
+                late(passage)
+                continue
+            }
             if !connection.begin(passage) { queue.putBack(passage) }
         }
     }
@@ -109,7 +114,14 @@ final class APNsPool {
             return unanswered(passage, .timeout, "no answer in time")
         }
         queue.settledOne()
-        guard !passage.expiresThen else { return leave(passage, .badRequest("expired unsent"), .expired) }
+        late(passage)
+    }
+
+    /// It has waited for as long as it may.
+    private func late(_ passage: Passage) {
+        guard !passage.expiresThen else {
+            return leave(passage, .retryAfter(.seconds(1), reason: "expired unsent"), .expired)
+        }
         let reason = slots.allSatisfy { $0.connection == nil } ? lastFailure : "no stream in time"
         leave(passage, .retryAfter(.seconds(1), reason: reason), .late)
     }
@@ -185,6 +197,7 @@ final class APNsPool {
     }
 
     private func leave(_ passage: Passage, _ outcome: PushOutcome, _ why: APNsUnsent) {
+        desk.touch()
         office.observer?.unsent(why)
         passage.settle(outcome, on: loop)
     }

@@ -19,7 +19,7 @@ struct HostBook {
     }
 
     /// Names may resolve to other addresses every time: those that were of no use are forgotten.
-    private static let remembered = 64
+    private static let memory = 64
 
     private var places: [String: Place] = [:]
     private var nextOpening: Instant?
@@ -66,6 +66,9 @@ struct HostBook {
         places.isEmpty || places.values.contains { ($0.leftAloneUntil ?? now) <= now }
     }
 
+    /// How many addresses it knows.
+    var remembered: Int { places.count }
+
     mutating func opened(_ address: String) {
         open += 1
         failure = nil
@@ -107,7 +110,7 @@ struct HostBook {
     }
 
     private mutating func forget(at now: Instant) {
-        guard places.count > Self.remembered else { return }
+        guard places.count > Self.memory else { return }
         places = places.filter { $0.value.connections > 0 || ($0.value.leftAloneUntil ?? now) > now }
     }
 }

@@ -37,7 +37,7 @@ import World
         (400, "MissingTopic"), (400, "PayloadEmpty"), (404, "BadPath"), (405, "MethodNotAllowed"),
         (413, "PayloadTooLarge"), (400, "DeviceTokenNotForTopic"),
     ].map { (status: Int, reason: String) in
-        Row(status, reason, APNsVerdict(push: .settle(.badRequest("\(status) \(reason)")), alarm: true))
+        Row(status, reason, APNsVerdict(push: .settle(.badRequest(reason)), alarm: true))
     }
 
     private static let refusedCredentials = [
@@ -48,44 +48,44 @@ import World
         Row(
             status, reason,
             APNsVerdict(
-                push: .settle(.credentialFault("\(status) \(reason)")), credential: .distrust, alarm: true))
+                push: .settle(.credentialFault(reason)), credential: .distrust, alarm: true))
     }
 
     private static let others: [Row] = [
         Row(200, nil, APNsVerdict(push: .settle(.accepted))),
         Row(
             400, "BadDeviceToken",
-            APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "400 BadDeviceToken")))),
+            APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "BadDeviceToken")))),
         Row(400, "IdleTimeout", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         Row(
             403, "ExpiredProviderToken",
             APNsVerdict(push: .repeatElsewhere, connection: .replace, credential: .renew)),
         Row(403, "UnrelatedKeyIdInToken", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         Row(
-            410, "Unregistered", APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "410 Unregistered")))),
+            410, "Unregistered", APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "Unregistered")))),
         Row(
-            410, "ExpiredToken", APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "410 ExpiredToken")))),
+            410, "ExpiredToken", APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "ExpiredToken")))),
         Row(
             429, "TooManyRequests",
-            APNsVerdict(push: .settle(.retryAfter(.seconds(20), reason: "429 TooManyRequests")))),
+            APNsVerdict(push: .settle(.retryAfter(.seconds(20), reason: "TooManyRequests")))),
         Row(
             429, "TooManyProviderTokenUpdates",
             APNsVerdict(
-                push: .settle(.retryAfter(.seconds(30), reason: "429 TooManyProviderTokenUpdates")),
+                push: .settle(.retryAfter(.seconds(30), reason: "TooManyProviderTokenUpdates")),
                 credential: .holdRenewal, alarm: true)),
         Row(500, "InternalServerError", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         Row(503, "ServiceUnavailable", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         Row(503, "Shutdown", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         // Reasons that are not in the table go by their status.
-        Row(400, "Novelty", APNsVerdict(push: .settle(.badRequest("400 Novelty")), alarm: true)),
+        Row(400, "Novelty", APNsVerdict(push: .settle(.badRequest("Novelty")), alarm: true)),
         Row(400, nil, APNsVerdict(push: .settle(.badRequest("400")), alarm: true)),
         Row(418, nil, APNsVerdict(push: .settle(.badRequest("418")), alarm: true)),
         Row(301, nil, APNsVerdict(push: .settle(.badRequest("301")), alarm: true)),
         Row(
             403, "Novelty",
-            APNsVerdict(push: .settle(.credentialFault("403 Novelty")), credential: .distrust, alarm: true)),
+            APNsVerdict(push: .settle(.credentialFault("Novelty")), credential: .distrust, alarm: true)),
         Row(410, nil, APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "410")))),
-        Row(429, "Novelty", APNsVerdict(push: .settle(.retryAfter(.seconds(20), reason: "429 Novelty")))),
+        Row(429, "Novelty", APNsVerdict(push: .settle(.retryAfter(.seconds(20), reason: "Novelty")))),
         Row(500, nil, APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         Row(502, nil, APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         Row(503, nil, APNsVerdict(push: .repeatElsewhere, connection: .replace)),
@@ -109,7 +109,7 @@ import World
     func troubleIsRepeatedOnce(status: Int, reason: String) {
         let meaning = APNsAnswer(status: status, reason: reason).meaning
         let again = Self.verdict(status, reason, APNsSituation(sentAt: Self.sentAt, repeatedFor: [meaning]))
-        #expect(again.push == .settle(.retryAfter(.seconds(5), reason: "\(status) \(reason)")))
+        #expect(again.push == .settle(.retryAfter(.seconds(5), reason: reason)))
         #expect(again.connection == .replace)
     }
 
@@ -128,7 +128,7 @@ import World
             #expect(
                 verdict
                     == APNsVerdict(
-                        push: .settle(.credentialFault("403 ExpiredProviderToken, is the clock right?")),
+                        push: .settle(.credentialFault("ExpiredProviderToken, is the clock right?")),
                         connection: .replace, credential: .distrust, alarm: true))
         }
     }
@@ -136,18 +136,18 @@ import World
     @Test func anUnrelatedKeyIsRepeatedOnce() {
         let verdict = Self.verdict(
             403, "UnrelatedKeyIdInToken", APNsSituation(sentAt: Self.sentAt, repeatedFor: [.unrelatedKey]))
-        #expect(verdict.push == .settle(.credentialFault("403 UnrelatedKeyIdInToken")))
+        #expect(verdict.push == .settle(.credentialFault("UnrelatedKeyIdInToken")))
         #expect(verdict.credential == .distrust)
     }
 
     @Test func aDoubtfulEnvironmentKeepsItsTokens() {
         let doubtful = APNsSituation(sentAt: Self.sentAt, doubtsEnvironment: true)
         let verdict = Self.verdict(400, "BadDeviceToken", doubtful)
-        #expect(verdict == APNsVerdict(push: .settle(.badRequest("400 BadDeviceToken")), alarm: true))
+        #expect(verdict == APNsVerdict(push: .settle(.badRequest("BadDeviceToken")), alarm: true))
         // That the app is gone is certain in any environment.
         #expect(
             Self.verdict(410, "Unregistered", doubtful).push
-                == .settle(.tokenDead(since: Self.sentAt, reason: "410 Unregistered")))
+                == .settle(.tokenDead(since: Self.sentAt, reason: "Unregistered")))
     }
 
     @Test func theTimestampOfADeadTokenIsInMilliseconds() {
@@ -155,7 +155,7 @@ import World
         let answer = APNsAnswer(Response(status: 410, body: body))
         #expect(
             answer.verdict(APNsSituation(sentAt: Self.sentAt)).push
-                == .settle(.tokenDead(since: Self.deadSince, reason: "410 Unregistered")))
+                == .settle(.tokenDead(since: Self.deadSince, reason: "Unregistered")))
     }
 
     @Test func aPauseThatTheAnswerNamesIsKept() {
@@ -165,10 +165,25 @@ import World
             return APNsAnswer(Response(status: 429, fields: fields, body: body))
                 .verdict(APNsSituation(sentAt: Self.sentAt)).push
         }
-        #expect(pause("45") == .settle(.retryAfter(.seconds(45), reason: "429 TooManyRequests")))
-        #expect(pause("0") == .settle(.retryAfter(.seconds(1), reason: "429 TooManyRequests")))
-        #expect(pause("86400") == .settle(.retryAfter(.seconds(600), reason: "429 TooManyRequests")))
-        #expect(pause("soon") == .settle(.retryAfter(.seconds(20), reason: "429 TooManyRequests")))
+        #expect(pause("45") == .settle(.retryAfter(.seconds(45), reason: "TooManyRequests")))
+        #expect(pause("0") == .settle(.retryAfter(.seconds(1), reason: "TooManyRequests")))
+        #expect(pause("86400") == .settle(.retryAfter(.seconds(600), reason: "TooManyRequests")))
+        #expect(pause("soon") == .settle(.retryAfter(.seconds(20), reason: "TooManyRequests")))
+    }
+
+    @Test(arguments: ["", "two\nlines", "schön", String(repeating: "x", count: 65)])
+    func aReasonThatIsNoWordIsLeftOut(reason: String) {
+        let body = JSONWriter.write(["reason": .string(reason)] as JSONObject)
+        #expect(APNsAnswer(Response(status: 400, body: body)) == APNsAnswer(status: 400))
+    }
+
+    @Test func labelsAreFew() {
+        #expect(APNsAnswer(status: 200).label == "Success")
+        #expect(APNsAnswer(status: 400, reason: "Novelty").label == "Other")
+        #expect(APNsAnswer(status: 503).label == "Other")
+        for reason in AppleReason.allCases {
+            #expect(APNsAnswer(status: reason.status, reason: reason.rawValue).label == reason.rawValue)
+        }
     }
 
     @Test(arguments: ["", "<html>", "[]", "{\"reason\": 5}", "{\"reason\""])

@@ -86,7 +86,7 @@ import World
 
     @Test func whatHasExpiredIsNotSent() async throws {
         try await Rig.with { rig in
-            #expect(await rig.send(rig.push("ee", lives: .zero)) == .badRequest("expired unsent"))
+            #expect(await rig.send(rig.push("ee", lives: .zero)) == .retryAfter(.seconds(1), reason: "expired unsent"))
             #expect(await rig.send(rig.push()) == .accepted)
             let first = try await rig.apple.nextRequest()
             #expect(first.path == "/3/device/" + Sample.token)

@@ -1,0 +1,144 @@
+import Testing
+import World
+
+@testable import APNs
+
+@Suite struct HostBookTests {
+    private static let trial = Duration.seconds(4)
+
+    private func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
+
+    private func claim(
+        _ book: inout HostBook, _ addresses: [String] = ["a", "b"], own: [String] = [], at now: Int64 = 0
+    ) -> HostBook.Claim {
+        book.claim(addresses, own: own, at: at(now), trial: Self.trial)
+    }
+
+    private func failed(_ book: inout HostBook, _ address: String, wasOpen: Bool = false, at now: Int64) -> Duration {
+        book.failed(address, "refused", wasOpen: wasOpen, at: at(now), HighestChance())
+    }
+
+    @Test func connectionsGoWhereFewAre() {
+        var book = HostBook()
+        #expect(claim(&book) == .go("a"))
+        #expect(claim(&book) == .go("b"))
+        #expect(claim(&book) == .go("a"))
+        book.ended("a", wasOpen: false)
+        book.ended("a", wasOpen: false)
+        #expect(claim(&book) == .go("a"))
+        #expect(claim(&book, ["c", "a", "b"]) == .go("c"), "the name has another address now")
+    }
+
+    @Test func aPoolsOwnConnectionsGoToDifferentAddresses() {
+        var book = HostBook()
+        for _ in 0..<3 { #expect(claim(&book, ["b"]) == .go("b")) }
+        #expect(claim(&book, own: ["a"]) == .go("b"), "though many go there")
+        #expect(claim(&book, ["a"], own: ["a"]) == .go("a"), "there is no other")
+    }
+
+    @Test func anAddressThatFailsIsLeftAloneForLongerAndLonger() {
+        var book = HostBook()
+        #expect(claim(&book) == .go("a"))
+        #expect(failed(&book, "a", at: 0) == .milliseconds(1500))
+        #expect(claim(&book, at: 1) == .go("b"))
+        #expect(claim(&book, at: 1) == .go("b"))
+        #expect(claim(&book, ["a"], at: 1499) == .wait(until: at(1500)))
+        #expect(claim(&book, ["a"], at: 1500) == .go("a"))
+        #expect(failed(&book, "a", at: 1600) == .seconds(3))
+        #expect(claim(&book, ["a"], at: 4599) == .wait(until: at(4600)))
+    }
+
+    @Test func oneTriesForAll() {
+        var book = HostBook()
+        #expect(claim(&book, ["a"]) == .go("a"))
+        _ = failed(&book, "a", at: 0)
+        #expect(claim(&book, ["a"], at: 2000) == .go("a"))
+        for _ in 0..<20 {
+            #expect(claim(&book, ["a"], at: 2001) == .wait(until: at(6000)), "until the trial is over")
+        }
+        #expect(!book.isReachable(at: at(2001)))
+        book.opened("a")
+        #expect(book.isReachable(at: at(2001)))
+        #expect(claim(&book, ["a"], at: 2002) == .go("a"))
+    }
+
+    @Test func onlyServiceEndsTheFailures() {
+        var book = HostBook()
+        _ = claim(&book, ["a"])
+        _ = failed(&book, "a", at: 0)
+        _ = claim(&book, ["a"], at: 2000)
+        book.opened("a")
+        #expect(failed(&book, "a", wasOpen: true, at: 2100) == .seconds(3), "it opened, and served nothing")
+        _ = claim(&book, ["a"], at: 6000)
+        book.opened("a")
+        book.served("a")
+        book.ended("a", wasOpen: true)
+        _ = claim(&book, ["a"], at: 7000)
+        #expect(failed(&book, "a", at: 7000) == .milliseconds(1500))
+    }
+
+    @Test func oneThatStoodIsReplacedAtOnceTheFirstTime() {
+        var book = HostBook()
+        _ = claim(&book, ["a"])
+        book.opened("a")
+        #expect(failed(&book, "a", wasOpen: true, at: 0) == .zero)
+        #expect(claim(&book, ["a"]) == .go("a"))
+        #expect(failed(&book, "a", at: 1) == .seconds(3))
+    }
+
+    @Test func aHostIsInTroubleWhileNothingIsOpen() {
+        var book = HostBook()
+        #expect(book.trouble == nil)
+        _ = claim(&book)
+        _ = claim(&book)
+        _ = failed(&book, "a", at: 0)
+        #expect(book.trouble == "refused")
+        book.opened("b")
+        #expect(book.trouble == nil)
+        _ = claim(&book, ["a"], at: 2000)
+        _ = failed(&book, "a", at: 2000)
+        #expect(book.trouble == nil, "one stands")
+        book.ended("b", wasOpen: true)
+        #expect(book.trouble == "refused")
+        book.unresolved("cannot resolve")
+        #expect(book.trouble == "cannot resolve")
+    }
+
+    @Test func addressesThatChangeAllTheTimeAreForgotten() {
+        var book = HostBook()
+        for number in 0..<1000 {
+            let address = "address-\(number)"
+            #expect(claim(&book, [address], at: Int64(number) * 100_000) == .go(address))
+            _ = failed(&book, address, at: Int64(number) * 100_000)
+        }
+        #expect(book.remembered <= 66)
+    }
+
+    @Test func openingsAreSpreadOut() {
+        var book = HostBook()
+        let randomness = HighestChance()
+        func stagger(_ urgent: Bool = false, at now: Int64 = 0) -> Duration {
+            book.stagger(.milliseconds(200), urgent: urgent, at: at(now), randomness)
+        }
+        #expect(stagger() == .zero)
+        #expect(stagger() == .milliseconds(300))
+        #expect(stagger() == .milliseconds(600))
+        #expect(stagger(true) == .zero, "a push waits")
+        #expect(stagger() == .milliseconds(1200), "and the others give way to it")
+        #expect(stagger(at: 10_000) == .zero)
+    }
+
+    @Test func theGapsAreNotEqual() {
+        var book = HostBook()
+        var gaps: Set<Int64> = []
+        var before = Duration.zero
+        for _ in 0..<100 {
+            let pause = book.stagger(.milliseconds(200), urgent: false, at: at(0), SystemRandomness())
+            gaps.insert((pause - before).wholeMilliseconds)
+            before = pause
+        }
+        gaps.remove(0)
+        #expect(gaps.allSatisfy { (100...300).contains($0) })
+        #expect(gaps.count > 20)
+    }
+}

@@ -1,0 +1,218 @@
+import Crypto
+import EventLoop
+import FakeAPNs
+import HTTP
+import HTTP2
+import JSON
+import Log
+import Pushing
+import TLS
+import TestSupport
+import Testing
+import World
+
+@testable import APNs
+
+/// A pool under everything that can happen to it, in an order that a seed draws, in virtual time.
+@Suite struct PoolSimulationTests {
+    @Test(arguments: 1...24 as ClosedRange<UInt64>) func whateverHappens(seed: UInt64) throws {
+        let drill = try PoolDrill(seed: seed)
+        drill.run(events: 3000)
+        #expect(drill.accepted > 100, "something was delivered, too")
+        #expect(drill.waited > 0, "and something had to wait")
+    }
+}
+
+private final class PoolDrill {
+    /// What is known of one push.
+    private struct Told {
+        var outcomes: [PushOutcome] = []
+        let end: Instant
+        /// Sent now or accepted: it must not be sent once more.
+        var isOut = false
+        var accepted = 0
+    }
+
+    private let world: SimulatedWorld
+    private let loop: EventLoop
+    private let desk: APNsDesk
+    private let gauges = APNsGauges()
+    private let office: APNsOffice
+    private let ledger: Ledger
+    private var chance: SeededRandomness { world.chance }
+    private(set) var accepted = 0
+    private(set) var waited = 0
+
+    private final class Ledger {
+        var told: [String: Told] = [:]
+        var wires: [SimulatedWire] = []
+        var number: UInt64 = 0
+        /// Without an outcome.
+        var left = 0
+    }
+
+    init(seed: UInt64) throws {
+        world = SimulatedWorld(seed: seed)
+        let (world, ledger) = (world, Ledger())
+        self.ledger = ledger
+        loop = world.loop("pushes")
+        let team = try FakeTeam(at: world.time.now())
+        let isCautious = seed % 4 != 0
+        let provider = try team.issueProvider(at: world.time.now())
+        let credential: APNsCredential =
+            isCautious
+            ? .token(key: team.key, keyID: team.keyID, teamID: team.teamID)
+            : .certificate(chainPEM: try provider.certificatePEM(), key: try provider.keyPEM())
+        let log = Log(minimum: .error, time: world.time, sink: MemorySink())
+        let identity = try APNsIdentity(
+            credential, trust: .pem(try team.authority.certificatePEM()), time: world.time, log: log)
+        var options = APNsOptions()
+        options.connections = 1 + Int(seed % 3)
+        options.capacity = 40
+        options.resolver = { _, port in
+            .success((1...3).compactMap { SocketAddress(host: "127.0.0.\($0)", port: port) })
+        }
+        office = APNsOffice(
+            endpoint: .production, topic: "com.example.app", identity: identity, time: world.time,
+            randomness: world.chance, log: log, options: options, observer: nil)
+        let (loop, office, gauges) = (loop, office, gauges)
+        desk = loop.asCurrent {
+            APNsDesk(loop: loop, office: office, gauges: gauges) { _, _ in
+                { address, opened in
+                    let wire = SimulatedWire(
+                        address: address.description, isCautious: isCautious,
+                        took: { id in
+                            #expect(ledger.told[id]?.isOut == false, "sent twice")
+                            #expect(ledger.told[id]?.outcomes.isEmpty == true, "sent after its outcome")
+                            #expect(ledger.told[id].map { $0.end > world.time.instant() } == true, "sent too late")
+                            ledger.told[id]?.isOut = true
+                        }, opened: opened)
+                    ledger.wires.append(wire)
+                    return wire
+                }
+            }
+        }
+    }
+
+    func run(events: Int) {
+        for _ in 0..<events {
+            loop.asCurrent { happen() }
+            settle()
+            check()
+        }
+        // From here on nothing comes from the service: all that is left has its outcome in time.
+        _ = world.run(for: .seconds(30)) { false }
+        for (id, told) in ledger.told {
+            #expect(told.outcomes.count == 1, "\(id): \(told.outcomes)")
+            #expect(told.accepted <= 1, "\(id) was accepted twice")
+        }
+        loop.asCurrent { desk.close() }
+        settle()
+        for wire in ledger.wires { #expect(wire.state == .closed) }
+    }
+
+    /// Everything that can happen without time passing, happens.
+    private func settle() { _ = world.run(for: .zero) { false } }
+
+    private func roll(_ sides: Int) -> Int { Int(chance.number(below: UInt64(sides))) }
+
+    private func any<Element>(_ all: [Element]) -> Element? { all.isEmpty ? nil : all[roll(all.count)] }
+
+    private func happen() {
+        ledger.wires.removeAll { $0.state == .closed }
+        let standing = ledger.wires.filter { $0.state == .open || $0.state == .goingAway }
+        switch roll(100) {
+        case 0..<35: for _ in 0...roll(6) { send() }
+        case 35..<65:
+            for _ in 0...roll(8) {
+                guard let wire = any(standing), let number = any(wire.underway) else { break }
+                answer(wire, number)
+            }
+        case 65..<75:
+            for wire in ledger.wires where wire.state == .connecting {
+                if roll(4) == 0 { wire.refuse() } else { wire.open(limit: [0, 1, 2, 5, 1000][roll(5)]) }
+            }
+        case 75..<80: any(standing)?.allow([0, 1, 1, 3, 8, 1000][roll(6)])
+        case 80..<82:
+            guard let wire = any(standing) else { break }
+            goAway(wire, last: any([-1] + wire.underway) ?? 0)
+        case 82..<83: any(standing)?.close()
+        case 83..<86:
+            guard let wire = any(standing), let number = any(wire.underway) else { break }
+            reset(wire, number, isRefused: roll(2) == 0)
+        case 86..<94: for wire in standing { wire.answerPings() }
+        case 94..<95: any(standing.filter(\.isDoubted))?.failPings()
+        case 95..<99: world.time.advance(by: .milliseconds(roll(2000)))
+        default: world.time.advance(by: .seconds(roll(120)))
+        }
+    }
+
+    private func send() {
+        ledger.number += 1
+        let digits = String(ledger.number)
+        let id = "00000000-0000-0000-0000-" + String(repeating: "0", count: 12 - digits.utf8.count) + digits
+        let lives = Duration.milliseconds([50, 1000, 4000, 300_000][roll(4)])
+        let push = Sample.push(id: id, expiresAt: world.time.now() + lives)
+        let now = world.time.instant()
+        ledger.left += 1
+        // What is left of the millisecond that the wall clock knows does not matter.
+        ledger.told[id] = Told(end: now + min(lives, office.options.deadline))
+        desk.send(push) { [ledger] outcome in
+            ledger.told[id]?.outcomes.append(outcome)
+            ledger.left -= 1
+            #expect(ledger.told[id]?.outcomes.count == 1, "two outcomes")
+        }
+    }
+
+    private func answer(_ wire: SimulatedWire, _ number: Int32) {
+        var body: JSONObject = [:]
+        var status = 200
+        switch roll(40) {
+        case 0: (status, body) = (503, ["reason": "ServiceUnavailable"])
+        case 1: (status, body) = (500, ["reason": "InternalServerError"])
+        case 2: (status, body) = (410, ["reason": "Unregistered"])
+        case 3: (status, body) = (429, ["reason": "TooManyRequests"])
+        case 4: (status, body) = (400, ["reason": "BadPriority"])
+        case 5 where roll(20) == 0: (status, body) = (403, ["reason": "InvalidProviderToken"])
+        default: break
+        }
+        let response = Response(status: status, body: status == 200 ? [] : JSONWriter.write(body))
+        // It may be sent again from within the answer, where the answer says so.
+        if status >= 500, let id = wire.id(of: number) { ledger.told[id]?.isOut = false }
+        if status == 200, let id = wire.id(of: number) {
+            ledger.told[id]?.accepted += 1
+            accepted += 1
+        }
+        wire.answer(number, response)
+    }
+
+    private func reset(_ wire: SimulatedWire, _ number: Int32, isRefused: Bool) {
+        if isRefused, let id = wire.id(of: number) { ledger.told[id]?.isOut = false }
+        wire.reset(number, isRefused: isRefused)
+    }
+
+    private func goAway(_ wire: SimulatedWire, last: Int32) {
+        guard wire.state == .open else { return }
+        for number in wire.underway where number > last {
+            if let id = wire.id(of: number) { ledger.told[id]?.isOut = false }
+        }
+        wire.goAway(last: last)
+    }
+
+    /// What holds at every moment.
+    private func check() {
+        var snapshot = APNsSnapshot()
+        gauges.add(to: &snapshot, at: world.time.instant())
+        let open = ledger.wires.filter { $0.state == .open }
+        let healthy = open.filter { !$0.isDoubted }
+        if snapshot.queued > 0 {
+            waited += 1
+            let free = (healthy.isEmpty ? open : healthy).filter(\.hasRoom)
+            #expect(free.isEmpty, "\(snapshot.queued) wait, and \(free.count) connections have room")
+        }
+        #expect(snapshot.queued <= office.options.capacity + 1000)
+        let out = ledger.wires.filter { $0.state != .closed }.reduce(0) { $0 + $1.activeStreams }
+        #expect(snapshot.inFlight == out)
+        #expect(snapshot.queued + snapshot.inFlight == ledger.left, "every push is either sent or waits")
+    }
+}
