@@ -36,6 +36,9 @@ public final class WebPushSender: Sendable {
         public init() {
             // Nothing in an answer's body is of use to us.
             client.headBytes = 16_384
+            // Many subscribers share the services of a few browsers.
+            client.transfersPerServer = 250
+            client.transfers = 750
         }
     }
 
@@ -70,8 +73,10 @@ public final class WebPushSender: Sendable {
         let now = time.now()
         let left = message.expiresAt - now
         guard left > .zero else { return .badRequest("expired unsent") }
-        let origin = message.subscription.endpoint.origin
-        if let reason = refusals.withLock({ $0.reason(origin, at: time.instant()) }) { return .credentialFault(reason) }
+        let endpoint = message.subscription.endpoint
+        if let reason = refusals.withLock({ $0.reason(endpoint.text, at: time.instant()) }) {
+            return .credentialFault(reason)
+        }
         let client: WebClient
         let transfer: Transfer
         do {
@@ -84,7 +89,7 @@ public final class WebPushSender: Sendable {
         switch await client.send(transfer) {
         case .success(let answer):
             let outcome = WebPushAnswer.outcome(answer.status, answer.fields, sentAt: now, now: time.now())
-            note(outcome, of: origin)
+            note(outcome, of: endpoint)
             return outcome
         case .failure(let failure): return WebPushAnswer.outcome(failure, sentAt: now, now: time.now())
         }
@@ -107,13 +112,14 @@ public final class WebPushSender: Sendable {
             deadline: min(left, options.deadline), answerBytes: Self.answerBytes)
     }
 
-    /// A service that does not take our word gets no more of it for a while; others do.
-    private func note(_ outcome: PushOutcome, of origin: String) {
+    /// Where our word is not taken no more of it is sent for a while. That is held against the one subscription: a service
+    /// says the same of one that was made for another key, and anybody can bring such a one.
+    private func note(_ outcome: PushOutcome, of endpoint: TransferURL) {
         guard case .credentialFault(let reason) = outcome else {
-            return refusals.withLock { $0.trusted(origin) }
+            return refusals.withLock { $0.trusted(endpoint.text) }
         }
-        if refusals.withLock({ $0.distrusted(origin, reason, at: time.instant()) }) {
-            log.warning("webpush.credential.refused", [.endpoint: origin, .reason: reason])
+        if refusals.withLock({ $0.distrusted(endpoint.text, reason, at: time.instant()) }) {
+            log.warning("webpush.credential.refused", [.endpoint: endpoint.origin, .reason: reason])
         }
     }
 
@@ -132,27 +138,28 @@ public final class WebPushSender: Sendable {
     }
 }
 
-/// The push services that have refused our credential, each for a while.
+/// The subscriptions for which our credential was refused, each for a while.
 struct Refusals {
     static let pause = Duration.seconds(30)
     static let remembered = 1000
+    /// By their endpoints.
     private var refused: [String: (reason: String, since: Instant)] = [:]
 
     /// Why nothing is sent there now.
-    mutating func reason(_ origin: String, at now: Instant) -> String? {
-        guard let (reason, since) = refused[origin] else { return nil }
+    mutating func reason(_ endpoint: String, at now: Instant) -> String? {
+        guard let (reason, since) = refused[endpoint] else { return nil }
         if now - since < Self.pause { return reason }
         // One tries; counted from here on, the others still wait for what comes of it.
-        refused[origin] = (reason, now)
+        refused[endpoint] = (reason, now)
         return nil
     }
 
-    mutating func trusted(_ origin: String) { refused[origin] = nil }
+    mutating func trusted(_ endpoint: String) { refused[endpoint] = nil }
 
     /// Whether this was news.
-    mutating func distrusted(_ origin: String, _ reason: String, at now: Instant) -> Bool {
-        defer { refused[origin] = (reason, now) }
-        if refused[origin] != nil { return false }
+    mutating func distrusted(_ endpoint: String, _ reason: String, at now: Instant) -> Bool {
+        defer { refused[endpoint] = (reason, now) }
+        if refused[endpoint] != nil { return false }
         if refused.count >= Self.remembered, let oldest = refused.min(by: { $0.value.since < $1.value.since }) {
             refused[oldest.key] = nil
         }

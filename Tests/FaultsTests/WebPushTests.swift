@@ -140,12 +140,12 @@ import World
         try await scene.finish(login, by: browser.phone)
     }
 
-    @Test func aServiceThatRefusesUsIsNothingToOthers() async throws {
+    @Test func aSubscriptionForAnotherKeyIsNothingToOthers() async throws {
         let service = try await TestPushService.start()
         let (scene, _) = try await start(service)
         service.script("/strict", .respond(403))
         let anna = try await enrol("anna", service.origin() + "/strict", in: scene)
-        let bob = try await enrol("bob", service.origin("127.0.0.1") + "/bob", in: scene)
+        let bob = try await enrol("bob", service.origin() + "/bob", in: scene)
         let refused = try await scene.login(anna.token)
         try await scene.relay.logged("event=push.settled challenge=\(refused.challenge)")
         #expect(try await scene.auth(refused.challenge).steps == ["undeliverable"])
