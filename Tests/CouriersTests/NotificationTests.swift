@@ -2,17 +2,19 @@ import APNs
 import Domain
 import Relay
 import Testing
+import World
 
 @testable import Couriers
 
 @Suite struct NotificationTests {
     @Test func everythingOfThePushIsThere() {
-        let push = Sample.push(environment: .sandbox)
+        let push = Sample.push(environment: .sandbox, deliverBy: Timestamp(milliseconds: 1_800_000_100_000))
         #expect(
             push.notification
                 == APNsNotification(
                     id: "01234567-89ab-cdef-0123-456789abcdef", deviceToken: Sample.token, environment: .sandbox,
-                    payload: APNsPayload.bytes(for: push), collapseID: Sample.challenge, expiresAt: push.expiresAt))
+                    payload: APNsPayload.bytes(for: push), collapseID: Sample.challenge, expiresAt: push.expiresAt,
+                    deliverBy: Timestamp(milliseconds: 1_800_000_100_000)))
     }
 
     /// What a platform does not say, the token may.

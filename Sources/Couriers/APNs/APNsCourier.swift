@@ -30,7 +30,7 @@ extension Push {
             id: id.uuid, deviceToken: deviceToken, environment: environment == .sandbox ? .sandbox : .production,
             payload: APNsPayload.bytes(for: self),
             // A repetition takes the place of what it repeats. The challenge names nobody; Apple reads this.
-            collapseID: challenge.text, expiresAt: expiresAt)
+            collapseID: challenge.text, expiresAt: expiresAt, deliverBy: deliverBy)
     }
 }
 

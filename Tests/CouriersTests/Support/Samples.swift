@@ -11,12 +11,12 @@ enum Sample {
         environment: PushEnvironment = .production, detail: PushDetail = .full, website: String = "Example Bank",
         service: String? = "Online banking", ip: String? = "203.0.113.77",
         place: String? = nil,
-        expiresAt: Timestamp = Timestamp(milliseconds: 1_800_000_300_999)
+        expiresAt: Timestamp = Timestamp(milliseconds: 1_800_000_300_999), deliverBy: Timestamp? = nil
     ) -> Push {
         guard let id = ErrandID(id), let challenge = ChallengeID(challenge) else { fatalError("not an id: \(id)") }
         return Push(
             id: id, challenge: challenge, deviceToken: token,
             environment: environment, detail: detail, website: website, service: service, ip: ip,
-            place: place, expiresAt: expiresAt)
+            place: place, expiresAt: expiresAt, deliverBy: deliverBy)
     }
 }
