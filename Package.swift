@@ -109,7 +109,7 @@ let package = Package(
             ]),
         module(
             "FakeAPNs",
-            ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World"]),
+            ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World", "YAML"]),
         module(
             "Demo",
             [
@@ -120,7 +120,8 @@ let package = Package(
         program(
             "twoefay",
             [
-                "Bytes", "CLinux", "Crypto", "Daemon", "Demo", "Domain", "EventLoop", "HTTP", "JSON", "Log", "Phone",
+                "Bytes", "CLinux", "Crypto", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs", "HTTP", "JSON", "Log",
+                "Phone",
                 "QR", "Relay", "Storage", "TLS", "World",
             ]),
 

@@ -43,8 +43,10 @@ struct AppleCheck {
     private func read(_ request: Request, providerToken: String?) throws(Wrong) -> ReceivedPush {
         let device = try device(in: request)
         let fields = request.fields
-        for name in Set(fields.all.map(\.name)) where name.hasPrefix("apns-") || name == "authorization" {
-            guard fields.values(name).count == 1 else { throw Wrong(.duplicateHeaders) }
+        var seen: [String] = []
+        for field in fields.all where field.name.hasPrefix("apns-") || field.name == "authorization" {
+            guard !seen.contains(field.name) else { throw Wrong(.duplicateHeaders) }
+            seen.append(field.name)
         }
         guard let id = fields["apns-id"], Self.isUUID(id) else { throw Wrong(.badMessageID) }
         guard let topic = fields["apns-topic"] else { throw Wrong(.missingTopic) }

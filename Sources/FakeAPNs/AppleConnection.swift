@@ -5,13 +5,14 @@ import HTTP2
 /// One provider's connection: gives every request what the desk says it gets. Lives on its loop.
 final class AppleConnection: ConnectionKeeper {
     private let connection: ServerConnection
-    private let number: Int
+    let number: Int
     private let desk: AppleDesk
     private let hasEnded: () -> Void
     /// Streams with whose push nothing has been done yet.
     private var undecided: Set<Int32> = []
     private var newest: Int32 = 0
     private var limits: LimitCourse?
+    private var isProved = false
 
     init(_ connection: ServerConnection, number: Int, desk: AppleDesk, hasEnded: @escaping () -> Void) {
         self.connection = connection
@@ -31,9 +32,11 @@ final class AppleConnection: ConnectionKeeper {
     }
 
     /// Later: from the beginning of what is new.
-    func change(_ limits: StreamLimits?) {
-        self.limits = limits.map { LimitCourse($0) }
+    func change(_ mischief: Mischief) {
+        limits = mischief.streams.map { LimitCourse($0) }
+        if isProved { _ = limits?.prove() }
         announce()
+        if mischief.frozen.contains(number) { freeze() }
     }
 
     private func announce() {
@@ -67,7 +70,8 @@ final class AppleConnection: ConnectionKeeper {
         switch desk.judge(request) {
         case .wrong(let reason):
             record(nil, request, .refused(reason), reason.words, stream)
-            if reason.status != 403 { prove() }
+            // Those about the path come before anybody looks who it is.
+            if ![403, 404, 405].contains(reason.status) { prove() }
             return .now(desk.refusal(reason, id: request.fields["apns-id"]))
         case .right(let push, let answer):
             record(push, request, answer.outcome, answer.words, stream)
@@ -84,7 +88,10 @@ final class AppleConnection: ConnectionKeeper {
     }
 
     /// The provider's token, or certificate, was found right.
-    private func prove() { if limits?.prove() == true { announce() } }
+    private func prove() {
+        isProved = true
+        if limits?.prove() == true { announce() }
+    }
 
     // MARK: What requests get
 

@@ -14,6 +14,7 @@ final class AppleDesk: Handler {
         var mischief = Mischief()
         var rules = RuleCounts()
         var receptions = Turns<Reception>()
+        var requests = 0
         var accepted = 0
         var deliveries = DeliveryCount()
     }
@@ -31,13 +32,14 @@ final class AppleDesk: Handler {
     private let keeping: Keeping
     private let randomness: any Randomness
     private let log: Log
-    private let listeners: Listeners
+    let listeners: Listeners
     private let state: Mutex<State>
 
     /// Those who are told at once, on the loop.
     struct Listeners: Sendable {
         var push: (@Sendable (ReceivedPush) -> Void)?
         var request: (@Sendable (RecordedRequest) -> Void)?
+        var connection: (@Sendable (ConnectionNews) -> Void)?
     }
 
     init(
@@ -57,12 +59,20 @@ final class AppleDesk: Handler {
 
     // MARK: What is asked of it
 
+    var requestCount: Int { state.withLock { $0.requests } }
     var acceptedCount: Int { state.withLock { $0.accepted } }
     var deliveries: Deliveries { state.withLock { $0.deliveries.result } }
-    var streams: StreamLimits? { state.withLock { $0.mischief.streams } }
+    var mischief: Mischief { state.withLock { $0.mischief } }
 
     func script(_ prefix: String, _ answers: [ScriptedAnswer], repeatsLast: Bool) {
         state.withLock { $0.script.set(prefix, answers, repeatsLast: repeatsLast) }
+    }
+
+    func replaceScripts(_ scripts: [(prefix: String, answers: [ScriptedAnswer])]) {
+        state.withLock { state in
+            state.script = Script()
+            for (prefix, answers) in scripts { state.script.set(prefix, answers, repeatsLast: true) }
+        }
     }
 
     func misbehave(_ mischief: Mischief) {
@@ -114,6 +124,7 @@ final class AppleDesk: Handler {
         if case .refused(let reason) = request.outcome {
             log.info("fake_apns.refused", [.status: reason.status, .reason: reason.rawValue])
         }
+        state.withLock { $0.requests += 1 }
         requests.put(request)
         listeners.request?(request)
     }

@@ -35,16 +35,21 @@ final class AppleFloor: ServerKeeper {
 
     func opened(_ connection: ServerConnection) -> any ConnectionKeeper {
         let number = before + connection.number
+        let (listener, remote) = (desk.listeners.connection, connection.remote)
         let kept = AppleConnection(connection, number: number, desk: desk) { [weak self] in
             self?.standing[number] = nil
+            listener?(ConnectionNews(number: number, isOpen: false, remote: remote))
         }
         standing[number] = kept
+        listener?(ConnectionNews(number: number, isOpen: true, remote: remote))
         switch waiting.removeValue(forKey: connection.number) {
         case .goAway: connection.goAway(lastStream: 0)
         case .freeze: connection.freeze()
         default: break
         }
-        kept.begin(desk.streams)
+        let mischief = desk.mischief
+        kept.begin(mischief.streams)
+        if mischief.frozen.contains(number) { kept.freeze() }
         return kept
     }
 

@@ -29,14 +29,15 @@ public final class FakeAPNs: Sendable {
     private let running: Mutex<Running>
 
     /// `onPush` is called on the loop for every push that is accepted: this is where a phone would ring. `onRequest` is
-    /// told of every request when it has come, and of what it gets.
+    /// told of every request when it has come, and of what it gets, `onConnection` when one stands and when it ends.
     ///
     /// - Parameter tokenUpdates: different provider tokens within 20 minutes; one more is refused as too many.
     public init(
         loop: EventLoop, tls: TLSServerContext, topic: String, authentication: ProviderAuthentication,
         tokenUpdates: Int = 50, limits: ServerLimits = FakeAPNs.limits, keeping: Keeping = .everything,
         randomness: any Randomness, log: Log, onPush: (@Sendable (ReceivedPush) -> Void)? = nil,
-        onRequest: (@Sendable (RecordedRequest) -> Void)? = nil
+        onRequest: (@Sendable (RecordedRequest) -> Void)? = nil,
+        onConnection: (@Sendable (ConnectionNews) -> Void)? = nil
     ) {
         self.loop = loop
         self.limits = limits
@@ -45,7 +46,7 @@ public final class FakeAPNs: Sendable {
         desk = AppleDesk(
             check: AppleCheck(topic: topic), tokens: ProviderTokenCheck(authentication, updateLimit: tokenUpdates),
             loop: loop, keeping: keeping, randomness: randomness, log: log,
-            listeners: AppleDesk.Listeners(push: onPush, request: onRequest))
+            listeners: AppleDesk.Listeners(push: onPush, request: onRequest, connection: onConnection))
     }
 
     /// Apple's connections stand for hours. Streams get a second to end when the service leaves. That a client is reset
@@ -120,6 +121,10 @@ public final class FakeAPNs: Sendable {
     /// The next requests for tokens that begin so get these answers, one each; then they are accepted again, or get the
     /// last answer for ever. No answers: forget what was scripted. The longest beginning counts.
     public func script(_ prefix: String, _ answers: ScriptedAnswer..., repeatsLast: Bool = false) {
+        script(prefix, answers, repeatsLast: repeatsLast)
+    }
+
+    public func script(_ prefix: String, _ answers: [ScriptedAnswer], repeatsLast: Bool = false) {
         desk.script(prefix, answers, repeatsLast: repeatsLast)
     }
 
@@ -127,13 +132,17 @@ public final class FakeAPNs: Sendable {
     /// told of their new stream limits.
     public func misbehave(_ mischief: Mischief) async {
         desk.misbehave(mischief)
-        await onFloor(nil) { $0.change(mischief.streams) }
+        await onFloor(nil) { $0.change(mischief) }
     }
 
     /// The next connections are met so, one each; then they are served again, or met as the last one was for ever.
     public func meet(_ receptions: Reception..., repeatsLast: Bool = false) {
-        desk.meet(receptions, repeatsLast: repeatsLast)
+        meet(receptions, repeatsLast: repeatsLast)
     }
+
+    func meet(_ receptions: [Reception], repeatsLast: Bool) { desk.meet(receptions, repeatsLast: repeatsLast) }
+
+    func replaceScripts(_ scripts: [(prefix: String, answers: [ScriptedAnswer])]) { desk.replaceScripts(scripts) }
 
     // MARK: Connections that stand, by their number since the service was made (from 1); nil: all
 
@@ -184,6 +193,9 @@ public final class FakeAPNs: Sendable {
 
     /// How many requests were accepted.
     public var acceptedCount: Int { desk.acceptedCount }
+
+    /// How many requests came, whatever they got.
+    public var requestCount: Int { desk.requestCount }
 
     /// Which pushes were accepted, and which of them more than once.
     public var deliveries: Deliveries { desk.deliveries }

@@ -20,25 +20,44 @@ public struct FakeTeam: Sendable {
     let made: Timestamp
     let randomness: any Randomness
 
+    /// A new one.
+    ///
     /// - Parameter names: host names and addresses under which the service is found.
     public init(
-        topic: String = "com.example.twoefay", names: [String] = ["localhost", "127.0.0.1"], at now: Timestamp,
-        randomness: any Randomness = SystemRandomness()
+        topic: String = "com.example.twoefay", names: [String] = ["localhost", "127.0.0.1"], days: Int = 30,
+        at now: Timestamp, randomness: any Randomness = SystemRandomness()
+    ) throws(CryptoFailure) {
+        try self.init(
+            topic: topic, names: names, key: P256PrivateKey.generate(randomness),
+            authority: CertificateAuthority.create(
+                commonName: "Fake APNs", days: days, at: now, randomness: randomness),
+            providers: CertificateAuthority.create(
+                commonName: "Fake APNs providers", days: days, at: now, randomness: randomness),
+            days: days, at: now, randomness: randomness)
+    }
+
+    /// One that was there before, with a new certificate for the service.
+    public init(
+        topic: String, names: [String], key: P256PrivateKey, authority: CertificateAuthority,
+        providers: CertificateAuthority, days: Int, at now: Timestamp, randomness: any Randomness = SystemRandomness()
     ) throws(CryptoFailure) {
         self.topic = topic
         self.names = names
+        self.key = key
+        self.authority = authority
+        self.providers = providers
         self.randomness = randomness
         made = now
-        key = try P256PrivateKey.generate(randomness)
-        authority = try CertificateAuthority.create(
-            commonName: "Fake APNs", days: 30, at: now, randomness: randomness)
-        providers = try CertificateAuthority.create(
-            commonName: "Fake APNs providers", days: 30, at: now, randomness: randomness)
-        server = try authority.issueServer(names: names, days: 30, at: now)
+        server = try authority.issueServer(names: names, days: days, at: now)
     }
 
     public var tokenAuthentication: ProviderAuthentication {
         .token(key: key.publicKey, keyID: keyID, teamID: teamID)
+    }
+
+    /// Tokens, and certificates from whoever brings none.
+    public var anyAuthentication: ProviderAuthentication {
+        .tokenOrCertificate(key: key.publicKey, keyID: keyID, teamID: teamID)
     }
 
     /// What the service shows, and whose certificates it takes from providers.
@@ -49,7 +68,7 @@ public struct FakeTeam: Sendable {
     }
 
     /// For a provider that shows a certificate instead of tokens.
-    public func issueProvider(at now: Timestamp) throws(CryptoFailure) -> IssuedCertificate {
-        try providers.issueClient(uri: "fake-apns:\(topic)", days: 30, at: now)
+    public func issueProvider(days: Int = 30, at now: Timestamp) throws(CryptoFailure) -> IssuedCertificate {
+        try providers.issueClient(uri: "fake-apns:\(topic)", days: days, at: now)
     }
 }

@@ -20,11 +20,16 @@ public struct Mischief: Sendable {
     public var rules: [Rule]
     /// Of each connection; nil: what `ServerLimits` say, from the beginning to the end.
     public var streams: StreamLimits?
+    /// Connections that are half-open, by their number: those that stand from now on, others when they come.
+    public var frozen: Set<Int>
 
-    public init(latency: Duration = .zero, rules: [Rule] = [], streams: StreamLimits? = nil) {
+    public init(
+        latency: Duration = .zero, rules: [Rule] = [], streams: StreamLimits? = nil, frozen: Set<Int> = []
+    ) {
         self.latency = latency
         self.rules = rules
         self.streams = streams
+        self.frozen = frozen
     }
 }
 

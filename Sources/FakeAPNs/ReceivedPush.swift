@@ -43,3 +43,11 @@ public struct RecordedRequest: Sendable, Equatable {
     public let connection: Int
     public let stream: Int32
 }
+
+/// A connection has come, or gone. One whose handshake fails has done neither.
+public struct ConnectionNews: Sendable, Equatable {
+    /// Among all since the service was made, from 1.
+    public let number: Int
+    public let isOpen: Bool
+    public let remote: String
+}

@@ -152,6 +152,21 @@ import World
         }
     }
 
+    @Test func chosenConnectionsAreHalfOpen() async throws {
+        try await Scene.with { scene in
+            let one = try await scene.provider()
+            await scene.apple.misbehave(Mischief(frozen: [1, 3]))
+            let two = try await scene.provider()
+            async let ping = one.ping()
+            #expect(await two.ping() != nil)
+            #expect(await two.answer() == "200")
+            let three = try await scene.disconnected(patience: .milliseconds(300))
+            #expect(await three.connect() == .timedOut)
+            await scene.apple.cut(connection: 1)
+            #expect(await ping == nil)
+        }
+    }
+
     @Test func oneStreamUntilTheFirstRightAnswer() async throws {
         try await Scene.with { scene in
             await scene.apple.misbehave(Mischief(streams: .afterProof(500)))

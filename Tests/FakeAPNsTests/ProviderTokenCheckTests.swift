@@ -64,6 +64,19 @@ import World
         #expect(check.look(at: request("bearer " + tokens[2]), now: later) == .right(token: tokens[2]))
     }
 
+    @Test func aCertificateCountsWhereNoTokenIsBrought() throws {
+        var check = ProviderTokenCheck(team.anyAuthentication, updateLimit: 5)
+        let token = try token(1_800_000_000)
+        #expect(check.look(at: request(nil), now: now) == .wrong(.missingProviderToken))
+        #expect(check.look(at: request("bearer " + token), now: now) == .right(token: token))
+        var shown = request(nil)
+        shown.certificate = ClientCertificate(authority: .websites, uris: [], keyThumbprint: [])
+        #expect(check.look(at: shown, now: now) == .right(token: nil))
+        var both = request("bearer nonsense")
+        both.certificate = shown.certificate
+        #expect(check.look(at: both, now: now) == .wrong(.invalidProviderToken))
+    }
+
     @Test func withCertificatesNoTokenIsAskedFor() {
         var check = ProviderTokenCheck(.certificate, updateLimit: 1)
         #expect(check.look(at: request(nil), now: now) == .wrong(.missingProviderToken))

@@ -1,0 +1,170 @@
+import Bytes
+import YAML
+
+/// Reads a control file. Everything that is wrong is found in one go, each with its place in the file.
+public struct ControlReader {
+    public struct Problems: Error, Sendable, Equatable, CustomStringConvertible {
+        /// `FILE:LINE:COLUMN: what is wrong`
+        public let all: [String]
+        public var description: String { all.joined(separator: "\n") }
+    }
+
+    private var control = Control()
+    var problems: [YAMLError] = []
+
+    private init() {}
+
+    /// - Parameter file: how messages call it.
+    public static func read(_ bytes: [UInt8], file: String) throws(Problems) -> Control {
+        var reader = ControlReader()
+        do throws(YAMLError) {
+            reader.readAll(try YAMLReader.read(bytes, file: file))
+        } catch {
+            reader.problems = [error]
+        }
+        guard reader.problems.isEmpty else { throw Problems(all: reader.problems.map(\.description)) }
+        return reader.control
+    }
+
+    private static let keys = ["latency", "tokens", "every", "streams", "connections", "frozen"]
+
+    private mutating func readAll(_ root: YAMLNode) {
+        guard !root.isNull else { return }
+        for member in members(of: root, "the control file", knows: Self.keys) {
+            let value = member.value
+            // A key without a value says nothing, as if it were not there.
+            guard !value.isNull else { continue }
+            switch member.name {
+            case "latency": control.mischief.latency = duration(value, "latency") ?? .zero
+            case "tokens": readTokens(value)
+            case "every": readRules(value)
+            case "streams": control.mischief.streams = streamLimits(value)
+            case "connections": readConnections(value)
+            default: readFrozen(value)
+            }
+        }
+    }
+
+    // MARK: Keys
+
+    private mutating func readTokens(_ node: YAMLNode) {
+        for member in members(of: node, "tokens") {
+            let digits = member.name == "all" ? "" : member.name
+            guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }),
+                !member.name.isEmpty
+            else {
+                problem(
+                    member.place,
+                    "\(member.name) is no beginning of a device token: hexadecimal digits in small letters, or all")
+                continue
+            }
+            let nodes = member.value.sequence ?? [member.value]
+            let answers = nodes.compactMap { answer($0) }
+            guard !nodes.isEmpty else {
+                problem(member.value.place, "an answer is missing, or several in a list")
+                continue
+            }
+            control.scripts.append((digits, answers))
+        }
+    }
+
+    private mutating func readRules(_ node: YAMLNode) {
+        for rule in items(of: node, "every") {
+            guard rule.mapping != nil else {
+                problem(rule.place, "as in {requests: 500, answer: ServiceUnavailable}")
+                continue
+            }
+            guard let count = rule["requests"] else {
+                problem(rule.place, "requests is missing: one in how many gets this answer")
+                continue
+            }
+            let requests = number(count, "requests", 1...1_000_000_000)
+            if let answer = answer(rule, besides: ["requests"]), let requests {
+                control.mischief.rules.append(.every(requests, answer))
+            }
+        }
+    }
+
+    private mutating func readConnections(_ node: YAMLNode) {
+        for item in node.sequence ?? [node] {
+            if let meeting = word(item, "a connection is met with", Control.Meeting.words) {
+                control.receptions.append(meeting)
+            }
+        }
+    }
+
+    private mutating func readFrozen(_ node: YAMLNode) {
+        for item in items(of: node, "frozen") {
+            if let number = number(item, "a connection's number", 1...1_000_000_000) {
+                control.mischief.frozen.insert(number)
+            }
+        }
+    }
+
+    // MARK: Values
+
+    mutating func problem(_ place: YAMLPlace, _ message: String) { problems.append(YAMLError(message, at: place)) }
+
+    /// `knows` nil: names are the reader's own.
+    mutating func members(of node: YAMLNode, _ what: String, knows: [String]? = nil) -> [YAMLNode.Member] {
+        guard let members = node.mapping else {
+            problem(node.place, "\(what) must hold keys, each with a value")
+            return []
+        }
+        guard let knows else { return members }
+        return members.filter { member in
+            guard !knows.contains(member.name) else { return true }
+            let near = Spelling.nearest(to: member.name, among: knows).map { "did you mean \($0)?" }
+            problem(
+                member.place,
+                "\(member.name) means nothing in \(what); \(near ?? "there are \(knows.joined(separator: ", "))")")
+            return false
+        }
+    }
+
+    mutating func items(of node: YAMLNode, _ what: String) -> [YAMLNode] {
+        guard let items = node.sequence else {
+            problem(node.place, "\(what) must be a list")
+            return []
+        }
+        return items
+    }
+
+    mutating func number(_ node: YAMLNode, _ what: String, _ range: ClosedRange<Int>) -> Int? {
+        guard let number = node.integer.flatMap({ Int(exactly: $0) }), range.contains(number) else {
+            problem(node.place, "\(what) must be a number from \(range.lowerBound) to \(range.upperBound)")
+            return nil
+        }
+        return number
+    }
+
+    mutating func bool(_ node: YAMLNode, _ what: String) -> Bool? {
+        if node.bool == nil { problem(node.place, "\(what) must be true or false") }
+        return node.bool
+    }
+
+    mutating func word<Value>(_ node: YAMLNode, _ what: String, _ words: [(String, Value)]) -> Value? {
+        guard let text = node.string, !node.isNull else {
+            problem(node.place, "\(what) one word: \(words.map(\.0).joined(separator: ", "))")
+            return nil
+        }
+        if let found = words.first(where: { $0.0 == text }) { return found.1 }
+        let near = Spelling.nearest(to: text, among: words.map(\.0)).map { "did you mean \($0)?" }
+        problem(node.place, "\(text) is unknown; \(near ?? "there are \(words.map(\.0).joined(separator: ", "))")")
+        return nil
+    }
+
+    private static let units: [(String, Int64)] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)]
+
+    /// A whole number and its unit: `250ms`, `3s`, `2m`, `1h`. Up to a day.
+    mutating func duration(_ node: YAMLNode, _ what: String) -> Duration? {
+        let text = node.string ?? ""
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        let unit = Self.units.first { $0.0 == text.dropFirst(digits.count) }
+        guard let unit, let count = Int64(digits), count <= 86_400_000 / unit.1 else {
+            problem(node.place, "\(what) must be a time with its unit, as in 250ms, 3s, 2m or 1h, and at most a day")
+            return nil
+        }
+        return .milliseconds(count * unit.1)
+    }
+}

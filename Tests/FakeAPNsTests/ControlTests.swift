@@ -1,0 +1,238 @@
+import HTTP
+import HTTP2
+import Testing
+import World
+
+@testable import FakeAPNs
+
+/// What a control file may say, and what is said about one that is wrong.
+@Suite struct ControlTests {
+    private func read(_ text: String) throws -> Control { try ControlReader.read(Array(text.utf8), file: "control") }
+
+    private func faults(_ text: String) -> [String] {
+        do {
+            _ = try read(text)
+            return []
+        } catch let problems as ControlReader.Problems {
+            return problems.all
+        } catch {
+            return ["\(error)"]
+        }
+    }
+
+    /// The only answer of a file with one token.
+    private func answer(_ text: String) throws -> String {
+        let control = try read("tokens: {aa: \(text)}")
+        let answer = try #require(control.scripts.first?.answers.first)
+        return "\(answer)"
+    }
+
+    @Test func nothingSaidIsNothingWrong() throws {
+        for text in ["", "# nothing\n", "tokens:\nevery:\n"] {
+            let control = try read(text)
+            #expect(control.scripts.isEmpty && control.receptions.isEmpty && control.mischief.rules.isEmpty)
+            #expect(control.mischief.latency == .zero)
+            // As Apple has it.
+            #expect(control.mischief.streams?.unproved == 1)
+        }
+    }
+
+    @Test func everyReasonOfApple() throws {
+        for reason in AppleReason.allCases {
+            let control = try read("tokens: {aa: \(reason.rawValue)}")
+            guard case .refuse(reason, nil, nil) = control.scripts.first?.answers.first else {
+                Issue.record("\(reason)")
+                continue
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("accept", "accept"), ("silence", "silence"), ("lost", "lost"), ("{answer: cut, accepted: true}", "cut(true)"),
+        ("reset", "reset REFUSED_STREAM false"),
+        ("{answer: reset, code: CANCEL, accepted: true}", "reset CANCEL true"), ("goaway", "goAway 0"),
+        ("{answer: goaway, replays: 7}", "goAway 7"), ("{answer: freeze, accepted: true}", "freeze(true)"),
+        ("{answer: accept, after: 1500ms}", "after 1500 accept"),
+        ("{answer: Unregistered, timestamp: 1600000000123}", "Unregistered 1600000000123 -"),
+        ("{answer: Unregistered, timestamp: 2026-01-31T12:00:00Z}", "Unregistered 1769860800000 -"),
+        ("{answer: TooManyRequests, retry-after: 2m}", "TooManyRequests - 120000"),
+        ("{answer: respond, status: 502, body: bad}", "502 bad"),
+    ]) func answers(text: String, meaning: String) throws {
+        let control = try read("tokens: {aa: \(text)}")
+        #expect(Self.spell(try #require(control.scripts.first?.answers.first)) == meaning)
+    }
+
+    private static func spell(_ answer: ScriptedAnswer) -> String {
+        switch answer {
+        case .accept: "accept"
+        case .refuse(let reason, let time, let pause):
+            "\(reason.rawValue) \(time.map { "\($0.milliseconds)" } ?? "-") "
+                + (pause.map { "\($0.components.seconds * 1000)" } ?? "-")
+        case .respond(let response): "\(response.status) " + String(decoding: response.body, as: UTF8.self)
+        case .silence: "silence"
+        case .lost: "lost"
+        case .reset(let code, let accepts): "reset \(code.words) \(accepts)"
+        case .goAway(let replays): "goAway \(replays)"
+        case .cut(let accepts): "cut(\(accepts))"
+        case .freeze(let accepts): "freeze(\(accepts))"
+        case .after(let time, let then):
+            "after \(time.components.seconds * 1000 + time.components.attoseconds / 1_000_000_000_000_000) "
+                + spell(then)
+        }
+    }
+
+    @Test func listsRulesStreamsAndConnections() throws {
+        let control = try read(
+            """
+            latency: 3s
+            tokens:
+              all: accept
+              0f: [Shutdown, accept]
+            every:
+              - {requests: 500, answer: ServiceUnavailable, after: 1s}
+            streams:
+              unproved: 1
+              steps: [{limit: 1, requests: 5}, {limit: 0, for: 200ms}, none]
+            connections: [wrong-name, hang, serve]
+            frozen: [2, 3]
+            """)
+        #expect(control.mischief.latency == .seconds(3))
+        #expect(control.scripts.map(\.prefix) == ["", "0f"])
+        #expect(control.scripts.last?.answers.count == 2)
+        #expect(control.mischief.rules.map(\.requests) == [500])
+        #expect(control.mischief.streams?.unproved == 1)
+        #expect(control.mischief.streams?.steps.map(\.limit) == [1, 0, nil])
+        #expect(control.mischief.streams?.steps.map(\.requests) == [5, nil, nil])
+        #expect(control.mischief.streams?.steps.map(\.duration) == [nil, .milliseconds(200), nil])
+        #expect(control.receptions == [.tls(.wrongName), .hang, .serve])
+        #expect(control.mischief.frozen == [2, 3])
+        #expect(try read("streams: none").mischief.streams?.steps.map(\.limit) == [nil])
+        #expect(try read("connections: expired").receptions == [.tls(.expired)])
+    }
+
+    @Test(arguments: [
+        ("latncy: 3s", "control:1:1: latncy means nothing in the control file; did you mean latency?"),
+        (
+            "latency: 3",
+            "control:1:10: latency must be a time with its unit, as in 250ms, 3s, 2m or 1h, and at most a day"
+        ),
+        (
+            "latency: 25h",
+            "control:1:10: latency must be a time with its unit, as in 250ms, 3s, 2m or 1h, and at most a day"
+        ),
+        ("tokens: {aa: Unregisterd}", "control:1:14: Unregisterd is unknown; did you mean Unregistered?"),
+        (
+            "tokens: {xyz: accept}",
+            "control:1:10: xyz is no beginning of a device token: hexadecimal digits in small letters, or all"
+        ),
+        ("tokens: {aa: []}", "control:1:14: an answer is missing, or several in a list"),
+        ("tokens: [accept]", "control:1:9: tokens must hold keys, each with a value"),
+        (
+            "tokens: {aa: {after: 2s}}",
+            "control:1:14: answer is missing, as in {answer: Unregistered, after: 2s}"
+        ),
+        (
+            "tokens: {aa: {answer: accept, timestamp: 5}}",
+            "control:1:31: timestamp means nothing in the answer accept; there are answer, after"
+        ),
+        (
+            "tokens: {aa: {answer: Unregistered, timestamp: soon}}",
+            "control:1:48: timestamp must be a time as in 2026-01-31T12:00:00Z, or milliseconds since 1970"
+        ),
+        (
+            "tokens: {aa: {answer: reset, accepted: true}}",
+            "control:1:40: REFUSED_STREAM says that nothing was done with it: name another code"
+        ),
+        ("every: [accept]", "control:1:9: as in {requests: 500, answer: ServiceUnavailable}"),
+        ("every: [{answer: accept}]", "control:1:9: requests is missing: one in how many gets this answer"),
+        (
+            "every: [{requests: 0, answer: accept}]",
+            "control:1:20: requests must be a number from 1 to 1000000000"
+        ),
+        ("streams: -1", "control:1:10: the limit of streams (or none) must be a number from 0 to 4294967295"),
+        (
+            "streams: {steps: [{limit: 0, requests: 5}]}",
+            "control:1:19: with a limit of 0 no request comes that could be counted: say for"
+        ),
+        (
+            "streams: {steps: [1, 5]}",
+            "control:1:18: step 1 never ends, and so the next never begins: say requests or for"
+        ),
+        (
+            "connections: exspired",
+            "control:1:14: exspired is unknown; did you mean expired?"
+        ),
+        ("frozen: 2", "control:1:9: frozen must be a list"),
+        ("latency: 3s\nlatency: 4s", "control:2:1: \"latency\" stands already in line 1"),
+    ]) func whatIsWrongIsSaidWithItsPlace(text: String, fault: String) {
+        #expect(faults(text) == [fault])
+    }
+
+    @Test func everythingThatIsWrongIsSaidAtOnce() {
+        #expect(faults("latency: soon\ntokens: {aa: nonsense}\nfrozen: [x]\nevry: []").count == 4)
+    }
+
+    /// As it is printed, and with everything that is left out put in.
+    @Test func theExampleIsRight() throws {
+        let control = try read(Control.example)
+        #expect(control.scripts.count == 14)
+        #expect(control.mischief.rules.isEmpty && control.mischief.frozen.isEmpty && control.receptions.isEmpty)
+        let lines = Control.example.split(separator: "\n", omittingEmptySubsequences: false)
+        let keys = ["latency", "every", "streams", "connections", "frozen"]
+        var isCode = false
+        let whole = lines.map { line -> String in
+            guard line.hasPrefix("# ") else { return String(line) }
+            if keys.contains(where: { line.hasPrefix("# \($0):") }) {
+                isCode = true
+            } else if !line.hasPrefix("#   ") {
+                isCode = false
+            }
+            return isCode ? String(line.dropFirst(2)) : String(line)
+        }.joined(separator: "\n")
+        let all = try read(whole)
+        #expect(all.mischief.latency == .milliseconds(250))
+        #expect(all.mischief.rules.map(\.requests) == [500, 1000, 5000])
+        #expect(all.mischief.streams?.steps.map(\.limit) == [1000, 1, 0])
+        #expect(all.receptions == [.hang, .tls(.expired), .goAway, .serve])
+        #expect(all.mischief.frozen == [2])
+        // Every word there is stands in it.
+        for word in Control.Meeting.words.map(\.0) + ErrorCode.names.map(\.0) {
+            #expect(Control.example.contains(word), "\(word)")
+        }
+    }
+
+    /// Nonsense of every kind is refused, or means something; nothing ends the program.
+    @Test func nonsenseIsBorne() {
+        var state: UInt64 = 0x9e37_79b9_7f4a_7c15
+        func next(_ bound: Int) -> Int {
+            state ^= state << 13
+            state ^= state >> 7
+            state ^= state << 17
+            return Int(state % UInt64(bound))
+        }
+        let pieces = [
+            "tokens", "every", "streams", "steps", "limit", "requests", "answer", "accept", "reset", ":", ": ", "- ",
+            "\n", "\n  ", "{", "}", "[", "]", ", ", "0", "-1", "99999999999999999999", "3s", "ms", "~", "\"", "'", "#",
+            "&a", "*a", "!!int", "\t", "\u{0}", "ä", "---", "aa", "timestamp", "connections", "frozen", "latency", "|",
+        ]
+        let example = Array(Control.example.utf8)
+        var refused = 0
+        for round in 0..<3000 {
+            var bytes: [UInt8]
+            if round.isMultiple(of: 2) {
+                bytes = (0..<next(30)).flatMap { _ in Array(pieces[next(pieces.count)].utf8) }
+            } else {
+                bytes = example
+                for _ in 0...next(4) {
+                    switch next(3) {
+                    case 0: bytes[next(bytes.count)] = UInt8(next(256))
+                    case 1: bytes.remove(at: next(bytes.count))
+                    default: bytes.insert(contentsOf: Array(pieces[next(pieces.count)].utf8), at: next(bytes.count))
+                    }
+                }
+            }
+            if (try? ControlReader.read(bytes, file: "control")) == nil { refused += 1 }
+        }
+        #expect(refused > 1000)
+    }
+}
