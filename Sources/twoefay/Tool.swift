@@ -8,7 +8,7 @@ enum Tool {
     }
 
     static let verbs: [Verb] = [
-        demo, initialise, addWebsite, editWebsite, listWebsites, showWebsite, showUser,
+        demo, fakeAPNs, initialise, addWebsite, editWebsite, listWebsites, showWebsite, showUser,
         lockUser, unlockUser, activateUser, listDevices, showDevice, suspendDevice, resumeDevice, renameDevice,
         revokeDevice, enrolPhone, listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone,
         unbindPhone,

@@ -1,0 +1,49 @@
+import Daemon
+import FakeAPNs
+import Glibc
+
+/// A control file, and what it said when it was read last.
+struct ControlFile {
+    let path: String
+    private(set) var control = Control()
+    private var mark: Mark
+
+    /// What changes when a file does, whether it is written or replaced.
+    private struct Mark: Equatable {
+        var inode: UInt = 0
+        var size = 0
+        var seconds = 0
+        var nanoseconds = 0
+
+        init(_ path: String) {
+            var state = stat()
+            guard stat(path, &state) == 0 else { return }
+            inode = UInt(state.st_ino)
+            size = Int(state.st_size)
+            seconds = state.st_mtim.tv_sec
+            nanoseconds = state.st_mtim.tv_nsec
+        }
+    }
+
+    init(_ path: String) throws(Failure) {
+        self.path = path
+        mark = Mark(path)
+        try read()
+    }
+
+    func hasChanged() -> Bool { Mark(path) != mark }
+
+    /// What was said before still holds after a failure, which is not told of again until the file has changed once more.
+    mutating func read() throws(Failure) {
+        // First the mark: what is written in between is seen later.
+        mark = Mark(path)
+        let bytes: [UInt8]
+        do throws(Files.Problem) { bytes = try Files.read(path) } catch {
+            throw Failure(.notFound, error.text, next: "Make one with 'twoefay fake-apns --example > \(path)'.")
+        }
+        do throws(ControlReader.Problems) { control = try ControlReader.read(bytes, file: path) } catch {
+            throw Failure(
+                .failed, error.description, next: "'twoefay fake-apns --example' prints one that explains itself.")
+        }
+    }
+}
