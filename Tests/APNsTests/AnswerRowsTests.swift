@@ -1,0 +1,234 @@
+import APNs
+import FakeAPNs
+import HTTP
+import HTTP2
+import Pushing
+import TestSupport
+import Testing
+import World
+
+/// The table of Apple's answers, row by row and cell by cell, over real TLS and HTTP/2: what becomes of the push, how often
+/// it was sent and where, and what becomes of the connection and of those that come after.
+@Suite(.serialized) struct AnswerRowsTests {
+    enum Connection { case kept, replaced }
+
+    struct Row: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let answers: [ScriptedAnswer]
+        let outcome: String
+        /// How often this push comes to the service.
+        let requests: Int
+        let connection: Connection
+        /// Other pushes are not sent either: the credential is refused.
+        let stops: Bool
+        /// A person is told.
+        let alarms: Bool
+
+        init(
+            _ answers: [ScriptedAnswer], _ outcome: String, requests: Int = 1, _ connection: Connection = .kept,
+            stops: Bool = false, alarms: Bool = false
+        ) {
+            testDescription = answers.map(Self.word).joined(separator: ", ") + ": " + outcome
+            self.answers = answers
+            self.outcome = outcome
+            self.requests = requests
+            self.connection = connection
+            self.stops = stops
+            self.alarms = alarms
+        }
+
+        private static func word(_ answer: ScriptedAnswer) -> String {
+            switch answer {
+            case .refuse(let reason, _, let pause): reason.rawValue + (pause == nil ? "" : " with a pause")
+            case .respond(let response): "\(response.status) " + String(decoding: response.body, as: UTF8.self)
+            case .reset(let code, _): "reset \(code.rawValue)"
+            default: "\(answer)"
+            }
+        }
+    }
+
+    private static func refuse(_ reason: AppleReason, _ times: Int = 1) -> [ScriptedAnswer] {
+        [ScriptedAnswer](repeating: .refuse(reason), count: times)
+    }
+
+    /// A reason that is in nobody's table.
+    private static func novelty(_ status: Int, _ reason: String = "Novelty", times: Int = 1) -> [ScriptedAnswer] {
+        let response = Response(status: status, body: Array(#"{"reason":"\#(reason)"}"#.utf8))
+        return [ScriptedAnswer](repeating: .respond(response), count: times)
+    }
+
+    private static let ourMistakes: [AppleReason] = [
+        .badCollapseID, .badExpirationDate, .badMessageID, .badPriority, .badTopic, .duplicateHeaders,
+        .invalidPushType, .missingDeviceToken, .missingTopic, .payloadEmpty, .badPath, .methodNotAllowed,
+        .payloadTooLarge,
+    ]
+    private static let refusedCredentials: [AppleReason] = [
+        .topicDisallowed, .badCertificate, .badCertificateEnvironment, .forbidden, .invalidProviderToken,
+        .missingProviderToken, .badEnvironmentKeyIDInToken,
+    ]
+    private static let since = Timestamp(milliseconds: 1_600_000_000_123)
+
+    static let rows: [Row] =
+        [
+            Row([.accept], "accepted"),
+            Row(refuse(.badDeviceToken), "dead: BadDeviceToken"),
+            Row(refuse(.deviceTokenNotForTopic), "bad request: DeviceTokenNotForTopic", alarms: true),
+        ]
+        + ourMistakes.map { Row(refuse($0), "bad request: \($0.rawValue)", alarms: true) }
+        + [
+            Row(refuse(.idleTimeout), "accepted", requests: 2, .replaced),
+            Row(refuse(.idleTimeout, 2), "later: IdleTimeout", requests: 2, .replaced),
+        ]
+        + refusedCredentials.map { Row(refuse($0), "credential: \($0.rawValue)", stops: true, alarms: true) }
+        + [
+            Row(
+                novelty(403, "BadEnvironmentKeyInToken"), "credential: BadEnvironmentKeyInToken", stops: true,
+                alarms: true),
+            // Ours is young: no other is minted, and the clock is suspected.
+            Row(
+                refuse(.expiredProviderToken), "credential: ExpiredProviderToken, is the clock right?", .replaced,
+                stops: true, alarms: true),
+            Row(refuse(.unrelatedKeyIDInToken), "accepted", requests: 2, .replaced),
+            Row(
+                refuse(.unrelatedKeyIDInToken, 2), "credential: UnrelatedKeyIdInToken", requests: 2, .replaced,
+                stops: true, alarms: true),
+            Row([.refuse(.unregistered, timestamp: since)], "dead: Unregistered, since 1600000000123"),
+            Row([.refuse(.expiredToken, timestamp: since)], "dead: ExpiredToken, since 1600000000123"),
+            Row(refuse(.tooManyRequests), "later: TooManyRequests"),
+            Row([.refuse(.tooManyRequests, retryAfter: .seconds(77))], "in 77 s: TooManyRequests"),
+            Row(refuse(.tooManyProviderTokenUpdates), "later: TooManyProviderTokenUpdates", alarms: true),
+        ]
+        + [AppleReason.internalServerError, .serviceUnavailable, .shutdown].flatMap { reason in
+            [
+                Row(refuse(reason), "accepted", requests: 2, .replaced),
+                Row(refuse(reason, 2), "later: \(reason.rawValue)", requests: 2, .replaced),
+            ]
+        }
+        + [
+            // Certainly not processed: again at once, three times at most.
+            Row([.goAway(replays: 1)], "accepted", requests: 2, .replaced),
+            Row([.reset(.refusedStream)], "accepted", requests: 2, .replaced),
+            Row([ScriptedAnswer](repeating: .reset(.refusedStream), count: 3), "accepted", requests: 4, .replaced),
+            Row([ScriptedAnswer](repeating: .reset(.refusedStream), count: 4), "later", requests: 4, .replaced),
+            // Answered, and no more after it.
+            Row([.goAway()], "accepted", .replaced),
+            // Nobody knows: not sent again from here.
+            Row([.reset(.internalError)], "ambiguous"),
+            Row([.reset(.cancel, accepts: true)], "ambiguous"),
+            Row([.cut()], "ambiguous", .replaced),
+            Row([.cut(accepts: true)], "ambiguous", .replaced),
+            // Reasons that Apple may add go by their class, and their text is kept.
+            Row(novelty(400), "bad request: Novelty", alarms: true),
+            Row(novelty(403), "credential: Novelty", stops: true, alarms: true),
+            Row(novelty(410), "dead: Novelty"),
+            Row(novelty(429), "later: Novelty"),
+            Row(novelty(500), "accepted", requests: 2, .replaced),
+            Row(novelty(503, times: 2), "later: Novelty", requests: 2, .replaced),
+        ]
+
+    private static func spell(_ outcome: PushOutcome, _ row: Row) -> String {
+        // The status in front of a reason says nothing that the reason does not.
+        func bare(_ text: String) -> String { Int(text.prefix(3)) == nil ? text : String(text.dropFirst(4)) }
+        switch outcome {
+        case .accepted: return "accepted"
+        case .tokenDead(let since, let reason):
+            return "dead: \(bare(reason))" + (since == Self.since ? ", since \(Self.since.milliseconds)" : "")
+        case .retryAfter(let pause, let reason):
+            if row.outcome.hasPrefix("in") { return "in \(pause.components.seconds) s: \(bare(reason))" }
+            return row.outcome == "later" ? "later" : "later: \(bare(reason))"
+        case .credentialFault(let reason): return "credential: \(bare(reason))"
+        case .badRequest(let reason): return "bad request: \(bare(reason))"
+        case .ambiguous: return "ambiguous"
+        }
+    }
+
+    @Test(arguments: rows) func asTheTableSays(_ row: Row) async throws {
+        try await Rig.with { rig in
+            // The connection has served, and its credential is known to be right.
+            #expect(await rig.send(rig.push("b2")) == .accepted)
+            let before = try await rig.apple.nextRequest()
+            rig.apple.script("a1", row.answers)
+            let push = rig.push()
+            let outcome = await rig.send(push)
+            #expect(Self.spell(outcome, row) == row.outcome)
+            var connections = [before.connection]
+            for _ in 0..<row.requests {
+                let request = try await rig.apple.nextRequest()
+                #expect(request.push?.id == push.id)
+                connections.append(request.connection)
+            }
+            // The next one says whether there was more, and where.
+            let next = await rig.send(rig.push("b2"))
+            if row.stops {
+                guard case .credentialFault = next else {
+                    Issue.record("sent with a credential that is refused: \(next)")
+                    return
+                }
+                await #expect(throws: NothingCame.self) { try await rig.apple.nextRequest(within: .zero) }
+            } else {
+                #expect(next == .accepted)
+                let after = try await rig.apple.nextRequest()
+                #expect(after.push?.deviceToken == "b2")
+                connections.append(after.connection)
+            }
+            switch row.connection {
+            case .kept: #expect(Set(connections).count == 1, "\(connections)")
+            case .replaced:
+                // Each time it is sent again, it is on another; and so is what comes after.
+                if row.requests > 1 || !row.stops { #expect(Set(connections).count > 1, "\(connections)") }
+                if row.requests == 2 { #expect(connections[1] != connections[2], "\(connections)") }
+            }
+            #expect(rig.count("apns.token.minted") == 0, "no answer here asks for another token")
+            let alarms = rig.sink.lines.filter {
+                WatchedSink.isOf("apns.refused", $0) && $0.contains("level=error")
+            }
+            #expect(alarms.isEmpty != row.alarms, "\(alarms)")
+        }
+    }
+
+    /// Every reason that Apple has stands in a row.
+    @Test func noReasonIsLeftOut() {
+        var seen: Set<String> = []
+        for row in Self.rows {
+            for answer in row.answers { if case .refuse(let reason, _, _) = answer { seen.insert(reason.rawValue) } }
+        }
+        #expect(AppleReason.allCases.map(\.rawValue).filter { !seen.contains($0) } == [])
+    }
+
+    /// As Apple does after a bad token.
+    @Test func beingDisconnectedAfterABadTokenHurtsNobody() async throws {
+        try await Rig.with { rig in
+            rig.apple.script("a1", .refuse(.badDeviceToken))
+            guard case .tokenDead = await rig.send(rig.push()) else {
+                Issue.record("not taken for dead")
+                return
+            }
+            await rig.apple.sayGoAway()
+            await rig.sink.lines(of: "apns.disconnected", count: 1)
+            #expect(await rig.send(rig.push("b2")) == .accepted)
+            let connections = [
+                try await rig.apple.nextRequest().connection, try await rig.apple.nextRequest().connection,
+            ]
+            #expect(connections[0] != connections[1])
+        }
+    }
+
+    /// Only those that were not processed are sent again, and the others are answered.
+    @Test func aGoAwayUnderWayReplaysExactlyThoseAboveIt() async throws {
+        try await Rig.with { rig in
+            #expect(await rig.send(rig.push("b2")) == .accepted)
+            _ = try await rig.apple.nextRequest()
+            rig.apple.script("aa", .after(.seconds(1), .accept))
+            rig.apple.script("cc", .silence, .accept)
+            let below = await rig.begin(rig.push("aa", number: 1))
+            let above = await rig.begin(rig.push("cc", number: 2))
+            for _ in 0..<2 { _ = try await rig.apple.nextRequest() }
+            await rig.apple.sayGoAway(replays: 1)
+            #expect(await above.outcome() == .accepted)
+            #expect(await below.outcome() == .accepted)
+            #expect(rig.apple.deliveries.twice == [])
+            #expect(rig.apple.acceptedCount == 3)
+            #expect(below.outcomes.count == 1 && above.outcomes.count == 1)
+        }
+    }
+}
