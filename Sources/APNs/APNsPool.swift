@@ -119,11 +119,8 @@ final class APNsPool {
 
     /// It has waited for as long as it may.
     private func late(_ passage: Passage) {
-        guard !passage.expiresThen else {
-            return leave(passage, .retryAfter(.seconds(1), reason: "expired unsent"), .expired)
-        }
         let reason = slots.allSatisfy { $0.connection == nil } ? lastFailure : "no stream in time"
-        leave(passage, .retryAfter(.seconds(1), reason: reason), .late)
+        leave(passage, .retryAfter(.seconds(1), reason: reason), passage.expiresThen ? .expired : .late)
     }
 
     // MARK: What becomes of them

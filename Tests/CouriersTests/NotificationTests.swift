@@ -8,13 +8,14 @@ import World
 
 @Suite struct NotificationTests {
     @Test func everythingOfThePushIsThere() {
-        let push = Sample.push(environment: .sandbox, deliverBy: Timestamp(milliseconds: 1_800_000_100_000))
+        let deliverBy = Timestamp(milliseconds: 1_800_000_100_333)
+        let push = Sample.push(environment: .sandbox, deliverBy: deliverBy)
         #expect(
             push.notification
                 == APNsNotification(
                     id: "01234567-89ab-cdef-0123-456789abcdef", deviceToken: Sample.token, environment: .sandbox,
                     payload: APNsPayload.bytes(for: push), collapseID: Sample.challenge, expiresAt: push.expiresAt,
-                    deliverBy: Timestamp(milliseconds: 1_800_000_100_000)))
+                    deliverBy: deliverBy))
     }
 
     /// What a platform does not say, the token may.
