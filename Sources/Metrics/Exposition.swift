@@ -8,12 +8,13 @@ extension Registry {
             text += "# HELP \(family.name) \(Self.escaped(family.about, quote: false))\n"
             text += "# TYPE \(family.name) \(family.kind.rawValue)\n"
             for series in family.series {
-                text += family.name
-                if !family.labels.isEmpty {
-                    let pairs = zip(family.labels, series.values).map { "\($0)=\"\(Self.escaped($1, quote: true))\"" }
-                    text += "{\(pairs.joined(separator: ","))}"
+                for sample in series.read() {
+                    text += family.name + sample.suffix
+                    var pairs = zip(family.labels, series.values).map { "\($0)=\"\(Self.escaped($1, quote: true))\"" }
+                    if let upTo = sample.upTo { pairs.append("le=\"\(upTo)\"") }
+                    if !pairs.isEmpty { text += "{\(pairs.joined(separator: ","))}" }
+                    text += " \(sample.value)\n"
                 }
-                text += " \(series.read())\n"
             }
         }
         return Array(text.utf8)

@@ -6,7 +6,7 @@ public final class Registry: Sendable {
     /// What is measured under one name.
     public struct Family: Sendable {
         public enum Kind: String, Sendable {
-            case counter, gauge
+            case counter, gauge, histogram
         }
 
         public let name: String
@@ -21,7 +21,25 @@ public final class Registry: Sendable {
     struct Series: Sendable {
         /// One for each label.
         let values: [String]
-        let read: @Sendable () -> String
+        let read: @Sendable () -> [Sample]
+
+        init(values: [String], read: @escaping @Sendable () -> String) {
+            self.init(values: values, samples: { [Sample(value: read())] })
+        }
+
+        init(values: [String], samples: @escaping @Sendable () -> [Sample]) {
+            self.values = values
+            read = samples
+        }
+    }
+
+    /// One number of a series, which has several where it is a histogram.
+    struct Sample: Sendable {
+        /// Behind the name of the family.
+        var suffix = ""
+        /// Of a histogram's bucket: the greatest that it counts.
+        var upTo: String?
+        let value: String
     }
 
     private let declared = Mutex<[Family]>([])
@@ -90,6 +108,30 @@ extension Registry {
     /// A level that is looked at when somebody asks, from any thread.
     public func gauge(_ name: String, _ about: String, read: @escaping @Sendable () -> Int64) {
         declare(name, .gauge, about, [Series(values: []) { String(read()) }])
+    }
+
+    /// A level for each of some words, looked at when somebody asks; nil where there is nothing to say now.
+    public func gauges(
+        _ name: String, _ about: String, by label: String, _ words: [String],
+        read: @escaping @Sendable (String) -> Int64?
+    ) {
+        let series = words.map { word in
+            Series(values: [word], samples: { read(word).map { [Sample(value: String($0))] } ?? [] })
+        }
+        declare(name, .gauge, about, labels: [label], series)
+    }
+
+    /// How long something has lasted, in seconds, looked at when somebody asks; nil where there is no such thing now.
+    public func duration(_ name: String, _ about: String, read: @escaping @Sendable () -> Duration?) {
+        let series = Series(values: [], samples: { read().map { [Sample(value: "\(Histogram.seconds($0))")] } ?? [] })
+        declare(name, .gauge, about, [series])
+    }
+
+    /// How long something took.
+    public func histogram(_ name: String, _ about: String, upTo bounds: [Duration]) -> Histogram {
+        let histogram = Histogram(upTo: bounds)
+        declare(name, .histogram, about, [Series(values: [], samples: { histogram.samples })])
+        return histogram
     }
 
     /// What does not change as long as the process lives.

@@ -1,4 +1,5 @@
 import Metrics
+import Synchronization
 import TestSupport
 import Testing
 
@@ -67,6 +68,38 @@ private struct Pair: Hashable {
             ])
     }
 
+    @Test func aHistogramCountsUpToEachBound() {
+        let took = registry.histogram(
+            "app_seconds", "How long it took.", upTo: [.milliseconds(5), .milliseconds(250), .seconds(10)])
+        for milliseconds in [0, 5, 6, 250, 9_999, 10_000, 10_001, 3_600_000] { took.note(.milliseconds(milliseconds)) }
+        #expect(took.count == 8)
+        #expect(
+            text == """
+                # HELP app_seconds How long it took.
+                # TYPE app_seconds histogram
+                app_seconds_bucket{le="0.005"} 2
+                app_seconds_bucket{le="0.25"} 4
+                app_seconds_bucket{le="10.0"} 6
+                app_seconds_bucket{le="+Inf"} 8
+                app_seconds_sum 3630.261
+                app_seconds_count 8
+
+                """)
+    }
+
+    @Test func aLevelOfWhichNothingIsKnownIsNotShown() {
+        let known = Mutex<[String: Int64]>(["a": 7])
+        let age = Mutex<Duration?>(nil)
+        registry.gauges("app_levels", "Levels.", by: "of", ["a", "b"]) { word in known.withLock { $0[word] } }
+        registry.duration("app_age_seconds", "Age.") { age.withLock { $0 } }
+        #expect(
+            text.contains("\napp_levels{of=\"a\"} 7\n") && !text.contains("of=\"b\"") && !text.contains("\napp_age"))
+        known.withLock { $0 = ["b": -1] }
+        age.withLock { $0 = .milliseconds(1500) }
+        #expect(text.contains("\napp_levels{of=\"b\"} -1\n") && !text.contains("of=\"a\""))
+        #expect(text.contains("\napp_age_seconds 1.5\n"))
+    }
+
     /// Backslash, quote and line feed, as the format wants them in values and in help.
     @Test func textIsEscaped() {
         registry.constant("app_info", "One\\two\n\"three\".", labels: [("said", "a\\b\"c\nd")], 1)
@@ -104,6 +137,9 @@ private struct Pair: Hashable {
         registry.constant("app_info", "One\\two\n\"three\".", labels: [("said", "a\\b\"c\nd")], 1)
         registry.constant("app_started_seconds", "When it began.", 1_800_000_000.125)
         registry.counters("app_colours_total", "Colours seen.", by: "colour", Colour.self).add(.red, 9)
+        let took = registry.histogram("app_seconds", "How long it took.", upTo: [.milliseconds(250), .seconds(10)])
+        took.note(.milliseconds(125))
+        took.note(.seconds(20))
         let directory = try TemporaryDirectory()
         try TextFile.write(registry.exposition(), to: directory("metrics.txt"))
         let script = """
@@ -120,6 +156,11 @@ private struct Pair: Hashable {
                 ('app_started_seconds', 'gauge', 'When it began.', {}, 1800000000.125)
                 ('app_colours_total', 'counter', 'Colours seen.', {'colour': 'red'}, 9.0)
                 ('app_colours_total', 'counter', 'Colours seen.', {'colour': 'green'}, 0.0)
+                ('app_seconds_bucket', 'histogram', 'How long it took.', {'le': '0.25'}, 1.0)
+                ('app_seconds_bucket', 'histogram', 'How long it took.', {'le': '10.0'}, 1.0)
+                ('app_seconds_bucket', 'histogram', 'How long it took.', {'le': '+Inf'}, 2.0)
+                ('app_seconds_sum', 'histogram', 'How long it took.', {}, 20.125)
+                ('app_seconds_count', 'histogram', 'How long it took.', {}, 2.0)
 
                 """#, "\(read.errors)")
     }
