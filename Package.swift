@@ -157,7 +157,9 @@ let package = Package(
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
         tests(
             "Curl", ["Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
-        tests("Daemon", ["Bytes", "Daemon", "Domain", "HTTP", "Log", "Storage", "TestSupport"]),
+        tests(
+            "Daemon",
+            ["APNs", "Bytes", "Daemon", "Domain", "HTTP", "Log", "Metrics", "Storage", "TestSupport", "World"]),
         tests(
             "Demo",
             [

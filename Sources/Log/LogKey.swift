@@ -36,6 +36,7 @@ public enum LogKey: String, Sendable, CaseIterable {
     case environment
 
     case milliseconds
+    case days
     case count
     case limit
     case bytes

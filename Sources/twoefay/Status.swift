@@ -40,6 +40,9 @@ extension Tool {
             lines.append(failure.text)
             members.set("store", failure.json)
         }
+        let certificates = CertificateExpiry.all(settings)
+        lines += certificates.compactMap { $0.warning(at: now) }.map { "Soon: \($0)" }
+        members.set("certificates", CertificateExpiry.json(certificates, at: now))
         var isWell = false
         if case .ready = relay, case .success = store { isWell = true }
         return Report(lines.joined(separator: "\n"), json: .object(members), code: isWell ? .ok : .unavailable)

@@ -1,5 +1,6 @@
 import Bytes
 import Crypto
+import FakeAPNs
 import Glibc
 import HTTP2
 import TestSupport
@@ -44,6 +45,43 @@ import World
         scene.relay.signal(SIGHUP)
         try await scene.relay.logged("event=daemon.reloaded")
         #expect(try await shown(scene.relay) == renewed)
+    }
+
+    /// A key that the push service does not know, one that nobody can read, and the right one.
+    @Test func aNewPushKeyIsUsedForThePushesToCome() async throws {
+        let apple = try await Apple.start()
+        let directory = try TemporaryDirectory()
+        let (file, wrong) = (directory("AuthKey.p8"), try P256PrivateKey.generate(SystemRandomness()))
+        try TextFile.write(try wrong.pem().reveal(), to: file)
+        let scene = try await Scene.start(apple: apple) { settings in
+            try settings.set("push.apns.key", to: file)
+            try settings.set("push.apns.key_id", to: "OTHERKEY12")
+        }
+        let (token, phone) = try await scene.enrol("anna")
+        let refused = try await scene.login(token)
+        let told = try await scene.relay.logged("event=push.undeliverable challenge=\(refused.challenge)")
+        #expect(told.contains("level=error") && told.contains("InvalidProviderToken"), "\(told)")
+
+        // Of the settings, too, what is wrong is told, and changes nothing.
+        var settings = try TextFile.read(scene.relay.file("twoefay.yaml"))
+        let before = settings
+        try settings.set("push.apns.key_id", to: apple.keyID)
+        try TextFile.write("\(settings)\nnonsense: 1\n", to: scene.relay.file("twoefay.yaml"))
+        scene.relay.signal(SIGHUP)
+        #expect(try await scene.relay.logged("event=daemon.reload ").contains("nonsense"))
+        try TextFile.write(before, to: scene.relay.file("twoefay.yaml"))
+        try TextFile.write("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", to: file)
+        scene.relay.signal(SIGHUP)
+        let corrupt = try await scene.relay.logged("event=daemon.reload ", number: 2)
+        #expect(corrupt.contains("level=error") && corrupt.contains("AuthKey.p8"), "\(corrupt)")
+
+        try TextFile.write(settings, to: scene.relay.file("twoefay.yaml"))
+        try TextFile.write(try apple.key.pem().reveal(), to: file)
+        scene.relay.signal(SIGHUP)
+        try await scene.relay.logged("event=daemon.reloaded")
+        let login = try await scene.login(token)
+        #expect(try await apple.service.next().challenge == login.challenge)
+        try await scene.finish(login, by: phone)
     }
 
     /// Phones would not know the relay again.

@@ -1,6 +1,9 @@
+import Bytes
+import Crypto
 import JSON
 import TestSupport
 import Testing
+import World
 
 @Suite("twoefay status", .timeLimit(.minutes(15)), .mayBlock) struct Status {
     @Test func saysThatNobodyAnswersAndWhatTheStoreHolds() async throws {
@@ -17,6 +20,38 @@ import Testing
         #expect(json["relay"]?.object?["state"]?.string == "silent")
         #expect(json["store"]?.object?["websites"]?.integer == 1)
         #expect(json["store"]?.object?["waiting"]?.array == [])
+    }
+
+    @Test func saysWhichCertificateEndsSoon() async throws {
+        let installed = try await Installed("--listen", "127.0.0.1:1", "--host", "127.0.0.1")
+        func file(_ name: String) throws -> [UInt8] { try TextFile.bytes(installed.directory("relay/\(name)")) }
+        let authority = try CertificateAuthority(
+            certificatePEM: try file("ca.pem"), keyPEM: Secret(try file("ca.key")))
+        let issued = try authority.issueServer(names: ["127.0.0.1"], days: 10, at: SystemTime().now())
+        try TextFile.write(
+            try issued.certificatePEM() + authority.certificatePEM(), to: installed.directory("relay/server.pem"))
+        try TextFile.write(try issued.keyPEM().reveal(), to: installed.directory("relay/server.key"))
+        let (status, check) = (
+            ["--config", installed.settings, "status"], ["--config", installed.settings, "--check"]
+        )
+        let lines = [
+            try await Child.run(try BuiltProgram.twoefay.path, status).output,
+            try await Child.run(try BuiltProgram.twoefayd.path, check).output,
+        ]
+        for output in lines {
+            let soon = output.split(separator: "\n").filter { $0.hasPrefix("Soon: ") }
+            #expect(soon.count == 1 && soon[0].contains("server.pem: expires in "), "\(output)")
+        }
+        let json = try JSONReader.read(
+            Array(try await Child.run(try BuiltProgram.twoefayd.path, check + ["--json"]).output.utf8)
+        ).object
+        let certificates = try #require(json?["certificates"]?.array).compactMap(\.object)
+        #expect(
+            certificates.compactMap { $0["setting"]?.string } == [
+                "tls.certificate", "tls.ca", "tls.websites", "tls.phones",
+            ])
+        #expect(try #require(certificates.first?["days"]?.integer) <= 10)
+        #expect(json?["warnings"]?.array?.count == 1)
     }
 
     @Test func saysThatTheStoreIsMissing() async throws {

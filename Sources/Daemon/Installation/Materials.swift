@@ -24,8 +24,8 @@ public struct Materials: Sendable {
     public let webPush: WebPush?
     /// Nil where no database of places is set.
     public let places: PlaceFinder?
-    /// What works today and will not for long.
-    public let warnings: [String]
+    /// When the certificates of all these end.
+    public let certificates: [CertificateExpiry]
 
     public struct Push: Sendable {
         public enum Credential: Sendable {
@@ -68,7 +68,6 @@ private struct Reading {
     let settings: Settings
     let now: Timestamp
     var problems: [String] = []
-    var warnings: [String] = []
 
     mutating func all() -> Materials? {
         let tls = settings.tls
@@ -89,7 +88,8 @@ private struct Reading {
         guard let chain, let key, let authority, let websites, let phones, let masterKey else { return nil }
         return Materials(
             certificate: chain, key: key, authority: authority, websites: websites, phones: phones, revoked: revoked,
-            masterKey: masterKey, push: push, webPush: webPush, places: places, warnings: warnings)
+            masterKey: masterKey, push: push, webPush: webPush, places: places,
+            certificates: CertificateExpiry.all(settings))
     }
 
     private mutating func bytes(_ file: FileName) -> [UInt8]? {
@@ -123,8 +123,6 @@ private struct Reading {
                 problems.append("\(path): expired at \(certificate.notAfter.rfc3339)")
             } else if now < certificate.notBefore {
                 problems.append("\(path): is not valid before \(certificate.notBefore.rfc3339)")
-            } else if certificate.notAfter - now < .seconds(30 * 86_400) {
-                warnings.append("\(path): expires at \(certificate.notAfter.rfc3339)")
             }
             return certificate
         } catch {

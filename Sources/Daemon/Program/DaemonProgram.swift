@@ -21,15 +21,18 @@ public enum DaemonProgram {
     public static func run(_ arguments: [String]) -> Int32 {
         Program.run(reader, arguments) { invocation throws(Failure) in
             let settings = try Settings.load(invocation)
-            let materials = try Materials.load(settings, at: SystemTime().now())
-            if invocation.has("check") { return try check(settings, materials) }
+            let now = SystemTime().now()
+            let materials = try Materials.load(settings, at: now)
+            if invocation.has("check") { return try check(settings, materials, at: now) }
             let log = Log(format: settings.log.format, minimum: settings.log.level)
-            try Daemon.run(settings, log: log)
+            try Daemon.run(settings, log: log) { () throws(Failure) in try Settings.load(invocation) }
             return Report("", json: .object([:]))
         }
     }
 
-    private static func check(_ settings: Settings, _ materials: Materials) throws(Failure) -> Report {
+    private static func check(
+        _ settings: Settings, _ materials: Materials, at now: Timestamp
+    ) throws(Failure) -> Report {
         let store = try settings.openStore()
         defer { store.close() }
         var lines = ["The settings are right. The store is \(try settings.store()), version \(store.schemaVersion)."]
@@ -41,14 +44,16 @@ public enum DaemonProgram {
             lines.append(
                 "Places are those of \(places.kind)" + (places.madeAt.map { ", made at \($0.rfc3339)." } ?? "."))
         }
-        lines += materials.warnings.map { "Soon: \($0)" }
+        let warnings = materials.certificates.compactMap { $0.warning(at: now) }
+        lines += warnings.map { "Soon: \($0)" }
         return Report(
             lines.joined(separator: "\n"),
             json: .object([
                 "storage": .string("\(try settings.store())"), "schema_version": .integer(store.schemaVersion),
                 "push": .bool(materials.push != nil), "web_push": .bool(materials.webPush != nil),
                 "places": materials.places.map(json) ?? .null,
-                "warnings": .array(materials.warnings.map { .string($0) }),
+                "warnings": .array(warnings.map { .string($0) }),
+                "certificates": CertificateExpiry.json(materials.certificates, at: now),
             ]))
     }
 

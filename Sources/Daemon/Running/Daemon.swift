@@ -32,17 +32,23 @@ public final class Daemon: Sendable {
     private let places: Places
     private let rounds: Rounds
     private let errands: Errands
+    private let certificates: Certificates
     /// The thumbprint of the authority that activations name.
     private let pin: [UInt8]
+    /// Reads the settings again, where somebody can.
+    private let reread: @Sendable () throws(Failure) -> Settings
     private let log: Log
 
     /// Starts. When this returns, it listens.
-    public static func start(_ settings: Settings, log: Log) async throws(Failure) -> Daemon {
+    public static func start(
+        _ settings: Settings, log: Log, reread: (@Sendable () throws(Failure) -> Settings)? = nil
+    ) async throws(Failure) -> Daemon {
         let materials = try Materials.load(settings, at: SystemTime().now())
-        for warning in materials.warnings { log.warning("daemon.soon", [.reason: warning]) }
         let parts = try Parts(settings, materials, log: log)
         do {
-            return try await Daemon(settings, try materials.tls(), materials.authority.spkiThumbprint, parts, log: log)
+            return try await Daemon(
+                settings, try materials.tls(), materials.authority.spkiThumbprint, parts, log: log,
+                reread: reread ?? { () throws(Failure) in settings })
         } catch {
             parts.close()
             throw error
@@ -50,11 +56,13 @@ public final class Daemon: Sendable {
     }
 
     private init(
-        _ settings: Settings, _ tls: TLSServerContext, _ pin: [UInt8], _ parts: Parts, log: Log
+        _ settings: Settings, _ tls: TLSServerContext, _ pin: [UInt8], _ parts: Parts, log: Log,
+        reread: @escaping @Sendable () throws(Failure) -> Settings
     ) async throws(Failure) {
         self.settings = settings
         self.pin = pin
         self.log = log
+        self.reread = reread
         store = parts.store
         push = parts.push
         webPush = parts.webPush
@@ -62,12 +70,13 @@ public final class Daemon: Sendable {
         relay = parts.relay
         errands = parts.errands
         places = parts.places
+        certificates = parts.certificates
         let relay = parts.relay
         page = try await MetricsPage.start(settings, parts.registry, on: parts.group.loops[0], log: log)
         // Known as alive before the first request: what a relay without a beat holds counts as left behind.
         await parts.group.loops[0].perform { await relay.keep() }
         (servers, port) = try await Self.listen(settings, tls, parts, log: log)
-        rounds = Rounds(relay: parts.relay, loop: parts.group.loops[0])
+        rounds = Rounds(relay: parts.relay, certificates: parts.certificates, loop: parts.group.loops[0])
         log.notice("daemon.started", [.address: "\(settings.listen.host):\(port)", .count: group.loops.count])
     }
 
@@ -80,6 +89,7 @@ public final class Daemon: Sendable {
         let relay: Relay
         let errands = Errands()
         let places: Places
+        let certificates: Certificates
         let registry = Registry()
         let api: API
 
@@ -88,6 +98,7 @@ public final class Daemon: Sendable {
             let randomness = SystemRandomness()
             let url = try settings.store()
             places = Places(materials.places)
+            certificates = Certificates(materials.certificates, time: time, log: log, registry)
             do {
                 store = try Store.open(url, time: time, log: log)
             } catch {
@@ -191,11 +202,12 @@ public final class Daemon: Sendable {
         log.notice("daemon.stopped")
     }
 
-    /// Reads certificates, revocation lists and the database of places again, for the connections and the logins to come.
+    /// Reads certificates, keys, revocation lists and the database of places again, for the connections, the pushes and the
+    /// logins to come.
     /// If anything is wrong with any file, everything stays as it was.
     public func reload() async {
         do throws(Failure) {
-            let materials = try Materials.load(settings, at: SystemTime().now())
+            let materials = try Materials.load(try settingsNow(), at: SystemTime().now())
             guard materials.authority.spkiThumbprint == pin else {
                 throw Failure(
                     .failed,
@@ -203,11 +215,40 @@ public final class Daemon: Sendable {
                     next: "A restart takes it, and phones have to be bound again.")
             }
             let tls = try materials.tls()
+            // The last that can fail: nothing has changed until then.
+            try adopt(materials.push)
             places.replace(materials.places)
+            certificates.replace(materials.certificates)
             for server in servers { await server.loop.perform { server.value.replace(tls: tls) } }
             log.notice("daemon.reloaded")
         } catch {
             log.error("daemon.reload", [.error: error.message])
+        }
+    }
+
+    /// The settings as they were at the start, but for what the push service knows us by: another key has another id,
+    /// which stands there.
+    private func settingsNow() throws(Failure) -> Settings {
+        var now = settings
+        let push = try reread().push
+        guard now.push.credential != nil, push.credential != nil else { return now }
+        now.push.key = push.key
+        now.push.keyID = push.keyID
+        now.push.teamID = push.teamID
+        now.push.certificate = push.certificate
+        now.push.certificateKey = push.certificateKey
+        return now
+    }
+
+    /// Pushes to come go out under what was read; those on their way end as they began.
+    private func adopt(_ materials: Materials.Push?) throws(Failure) {
+        guard let push, let materials else { return }
+        do {
+            try push.replace(credential: materials.proof)
+        } catch {
+            throw Failure(
+                .failed, "push.apns: \(error)",
+                next: "These files are named under 'push.apns' in the settings; mend what is wrong.")
         }
     }
 
@@ -223,7 +264,9 @@ public final class Daemon: Sendable {
     }
 
     /// The whole life of the process, on the calling thread.
-    public static func run(_ settings: Settings, log: Log) throws(Failure) {
+    public static func run(
+        _ settings: Settings, log: Log, reread: @escaping @Sendable () throws(Failure) -> Settings
+    ) throws(Failure) {
         let main: EventLoop
         let signals: Signals
         do {
@@ -236,7 +279,7 @@ public final class Daemon: Sendable {
         main.post {
             main.spawn {
                 do throws(Failure) {
-                    try await Daemon.start(settings, log: log).runUntilStopped(signals)
+                    try await Daemon.start(settings, log: log, reread: reread).runUntilStopped(signals)
                 } catch {
                     failure.withLock { $0 = error }
                 }
@@ -263,13 +306,15 @@ extension Materials {
 }
 
 extension Materials.Push {
+    var proof: APNsCredential {
+        switch credential {
+        case .token(let key, let keyID, let teamID): .token(key: key, keyID: keyID, teamID: teamID)
+        case .certificate(let chain, let key): .certificate(chainPEM: chain, key: key)
+        }
+    }
+
     func sender(time: any TimeSource, randomness: any Randomness, log: Log) throws -> APNsSender {
-        let proof: APNsCredential =
-            switch credential {
-            case .token(let key, let keyID, let teamID): .token(key: key, keyID: keyID, teamID: teamID)
-            case .certificate(let chain, let key): .certificate(chainPEM: chain, key: key)
-            }
-        return try APNsSender(
+        try APNsSender(
             endpoint: APNsEndpoint(host: endpoint.host, port: endpoint.port ?? 443), topic: topic, credential: proof,
             extraTrust: authority, time: time, randomness: randomness, log: log)
     }

@@ -2,15 +2,17 @@ import EventLoop
 import Relay
 import Synchronization
 
-/// What a relay does again and again without being asked: moves its beat, looks into the outbox, tidies up.
+/// What a relay does again and again without being asked: moves its beat, looks into the outbox, tidies up, counts the days of
+/// certificates.
 final class Rounds: Sendable {
     private let stopped = Mutex(false)
 
-    init(relay: Relay, loop: EventLoop) {
+    init(relay: Relay, certificates: Certificates, loop: EventLoop) {
         loop.post {
             self.every(.seconds(2), on: loop) { await relay.keep() }
             self.every(.seconds(1), on: loop) { await relay.attend() }
             self.every(.seconds(60), on: loop) { await relay.tidy() }
+            self.every(.seconds(60), on: loop) { certificates.look() }
         }
     }
 

@@ -35,6 +35,9 @@ struct Apple: Sendable {
         return Apple(service: service, team: team, directory: directory, log: sink, group: Group(group))
     }
 
+    var key: P256PrivateKey { team.key }
+    var keyID: String { team.keyID }
+
     /// Makes it the push service of a relay's settings.
     func set(in settings: inout String) throws {
         try settings.set("push.apns.endpoint", to: "https://127.0.0.1:\(service.port)")

@@ -1,0 +1,67 @@
+import Crypto
+import JSON
+import World
+
+/// A certificate that the settings name, and when it ends.
+public struct CertificateExpiry: Sendable, Equatable {
+    /// The key of the setting that names its file.
+    public let setting: String
+    public let path: String
+    public let notAfter: Timestamp
+
+    init(setting: String, path: String, notAfter: Timestamp) {
+        self.setting = setting
+        self.path = path
+        self.notAfter = notAfter
+    }
+
+    /// As people are told it, from some weeks before; nil while there is time.
+    public func warning(at now: Timestamp) -> String? {
+        guard ExpiryWatch.threshold(left: notAfter - now) != nil else { return nil }
+        let end = notAfter.rfc3339
+        switch days(at: now) {
+        case _ where notAfter <= now: return "\(path): expired at \(end)"
+        case 0: return "\(path): expires today, at \(end)"
+        case 1: return "\(path): expires in 1 day, at \(end)"
+        case let days: return "\(path): expires in \(days) days, at \(end)"
+        }
+    }
+
+    /// Whole days that are left.
+    func days(at now: Timestamp) -> Int64 { max(0, (notAfter - now).wholeMilliseconds / 86_400_000) }
+}
+
+extension CertificateExpiry {
+    /// Of all files that can be read: what is wrong with the others is told by whoever needs them. Of a file with
+    /// several the first counts.
+    public static func all(_ settings: Settings) -> [CertificateExpiry] {
+        settings.certificates.compactMap { setting, file in
+            let path = settings.path(of: file)
+            guard let pem = try? Files.read(path), let first = try? Certificate.all(pem: pem).first else { return nil }
+            return CertificateExpiry(setting: setting, path: path, notAfter: first.notAfter)
+        }
+    }
+
+    public static func json(_ certificates: [CertificateExpiry], at now: Timestamp) -> JSONValue {
+        .array(
+            certificates.map {
+                .object([
+                    "setting": .string($0.setting), "path": .string($0.path),
+                    "expires_at": .string($0.notAfter.rfc3339), "days": .integer($0.days(at: now)),
+                ])
+            })
+    }
+}
+
+extension Settings {
+    /// Every file of certificates that a relay reads, by the key that names it.
+    var certificates: [(setting: String, file: FileName)] {
+        var all = [
+            ("tls.certificate", tls.certificate), ("tls.ca", tls.authority), ("tls.websites", tls.websites),
+            ("tls.phones", tls.phones),
+        ]
+        if case .certificate(let file, _) = push.credential { all.append(("push.apns.certificate", file)) }
+        if let file = push.authority { all.append(("push.apns.ca", file)) }
+        return all
+    }
+}

@@ -1,0 +1,53 @@
+import Log
+import Metrics
+import Synchronization
+import World
+
+/// The certificates that were read last, and how long they last.
+final class Certificates: Sendable {
+    private struct State {
+        var known: [CertificateExpiry]
+        var watch = ExpiryWatch()
+    }
+
+    private let state: Mutex<State>
+    private let time: any TimeSource
+    private let log: Log
+
+    init(_ known: [CertificateExpiry], time: any TimeSource, log: Log, _ registry: Registry) {
+        state = Mutex(State(known: known))
+        self.time = time
+        self.log = log
+        registry.gauges(
+            "twoefay_certificate_expires_timestamp_seconds",
+            "When a certificate ends, in seconds since 1970, by the setting that names its file.",
+            by: "certificate", known.map(\.setting)
+        ) { [weak self] setting in self?.end(of: setting)?.seconds }
+    }
+
+    private func end(of setting: String) -> Timestamp? {
+        state.withLock { $0.known.first { $0.setting == setting }?.notAfter }
+    }
+
+    func replace(_ known: [CertificateExpiry]) {
+        state.withLock { $0.known = known }
+        look()
+    }
+
+    /// Tells of those that end soon.
+    func look() {
+        let now = time.now()
+        for notice in state.withLock({ $0.watch.due($0.known, at: now) }) {
+            let certificate = notice.certificate
+            let fields: LogFields = [
+                .setting: certificate.setting, .path: certificate.path, .days: certificate.days(at: now),
+                .expiresAt: certificate.notAfter.rfc3339,
+            ]
+            if notice.isUrgent {
+                log.error("certificate.expires", fields)
+            } else {
+                log.warning("certificate.expires", fields)
+            }
+        }
+    }
+}
