@@ -15,9 +15,16 @@ public struct WebPushMessage: Sendable {
     /// A later message of the same topic takes the place of one that the push service still keeps: at most 32 characters
     /// of base64url.
     public var topic: String?
+    /// From then on it is of no use to the subscriber.
     public var expiresAt: Timestamp
+    /// From then on it is of no use to send it, if that is earlier.
+    public var deliverBy: Timestamp?
 
-    public init(subscription: PushSubscription, text: [UInt8], topic: String?, expiresAt: Timestamp) {
+    public init(
+        subscription: PushSubscription, text: [UInt8], topic: String?, expiresAt: Timestamp,
+        deliverBy: Timestamp? = nil
+    ) {
+        self.deliverBy = deliverBy
         self.subscription = subscription
         self.text = text
         self.topic = topic
@@ -71,8 +78,8 @@ public final class WebPushSender: Sendable {
     /// On a loop, whose connections carry it. Answers within `options.deadline` and a little.
     public func send(_ message: WebPushMessage) async -> PushOutcome {
         let now = time.now()
-        let left = message.expiresAt - now
-        guard left > .zero else { return .badRequest("expired unsent") }
+        let left = min(message.deliverBy ?? message.expiresAt, message.expiresAt) - now
+        guard left > .zero else { return .retryAfter(.seconds(1), reason: "expired unsent") }
         let endpoint = message.subscription.endpoint
         if let reason = refusals.withLock({ $0.reason(endpoint.text, at: time.instant()) }) {
             return .credentialFault(reason)
@@ -81,7 +88,7 @@ public final class WebPushSender: Sendable {
         let transfer: Transfer
         do {
             client = try currentClient()
-            transfer = try self.transfer(message, left: left, on: client.loop)
+            transfer = try self.transfer(message, at: now, within: left, on: client.loop)
         } catch {
             log.error("webpush.unsent", [.error: "\(error)"])
             return .badRequest("\(error)")
@@ -96,12 +103,12 @@ public final class WebPushSender: Sendable {
     }
 
     private func transfer(
-        _ message: WebPushMessage, left: Duration, on loop: EventLoop
+        _ message: WebPushMessage, at now: Timestamp, within left: Duration, on loop: EventLoop
     ) throws(CryptoFailure) -> Transfer {
         let endpoint = message.subscription.endpoint
         var fields = Fields()
         fields.add("authorization", try vapid.authorization(for: endpoint.origin) { loop.post($0) })
-        fields.add("ttl", String(left.components.seconds))
+        fields.add("ttl", String((message.expiresAt - now).components.seconds))
         fields.add("urgency", "high")
         if let topic = message.topic { fields.add("topic", topic) }
         fields.add("content-encoding", ContentCoding.name)

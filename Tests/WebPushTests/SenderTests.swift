@@ -35,12 +35,13 @@ private struct Rig: Sendable {
             time: SystemTime(), randomness: SystemRandomness(), log: log, options: options)
     }
 
-    func send(_ subscriber: TestSubscriber, _ text: String = "who asks", for life: Duration = .seconds(300)) async
-        -> PushOutcome
-    {
+    func send(
+        _ subscriber: TestSubscriber, _ text: String = "who asks", for life: Duration = .seconds(300),
+        by end: Duration? = nil
+    ) async -> PushOutcome {
         let message = WebPushMessage(
             subscription: subscriber.subscription, text: Array(text.utf8), topic: "0123456789abcdef",
-            expiresAt: SystemTime().now() + life)
+            expiresAt: SystemTime().now() + life, deliverBy: end.map { SystemTime().now() + $0 })
         return await group.loops[0].perform { [sender] in await sender.send(message) }
     }
 
@@ -107,12 +108,13 @@ private struct Rig: Sendable {
         rig.group.stopAndJoin()
     }
 
-    @Test func theDeadlineHolds() async throws {
+    @Test("its deadline, or the message's", arguments: [true, false]) func theDeadlineHolds(_ isIts: Bool) async throws
+    {
         let service = try await TestPushService.start()
         service.script("/", .silence)
-        let rig = try Rig(trusting: service, deadline: .seconds(1))
+        let rig = try Rig(trusting: service, deadline: .seconds(isIts ? 1 : 120))
         defer { rig.end() }
-        switch await rig.send(try TestSubscriber(service.origin() + "/x")) {
+        switch await rig.send(try TestSubscriber(service.origin() + "/x"), by: isIts ? nil : .seconds(1)) {
         // How far it came in a second depends on the machine.
         case .ambiguous, .retryAfter: break
         case let outcome: Issue.record("\(outcome)")
@@ -138,8 +140,10 @@ private struct Rig: Sendable {
         let service = try await TestPushService.start()
         let rig = try Rig(trusting: service)
         defer { rig.end() }
-        let outcome = await rig.send(try TestSubscriber(service.origin() + "/x"), for: .seconds(-1))
-        #expect(outcome == .badRequest("expired unsent"))
+        let subscriber = try TestSubscriber(service.origin() + "/x")
+        let unsent = PushOutcome.retryAfter(.seconds(1), reason: "expired unsent")
+        #expect(await rig.send(subscriber, for: .seconds(-1)) == unsent)
+        #expect(await rig.send(subscriber, by: .seconds(-1)) == unsent)
         #expect(service.count == 0)
     }
 }

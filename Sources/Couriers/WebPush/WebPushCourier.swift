@@ -38,7 +38,7 @@ public final class WebPushCourier: PushProvider {
             WebPushMessage(
                 subscription: subscription, text: push.webPayload,
                 // A repetition takes the place of what it repeats. The challenge names nobody; the push service reads this.
-                topic: push.challenge.text, expiresAt: push.expiresAt))
+                topic: push.challenge.text, expiresAt: push.expiresAt, deliverBy: push.deliverBy))
     }
 }
 
