@@ -50,6 +50,16 @@ import Testing
         #expect(number(ended, after) == 2)
         #expect(number("twoefay_pushes_total{outcome=\"accepted\"}", after) == 2)
         #expect(number("twoefay_limits_reached_total", after) == 0)
+        #expect(number("twoefay_apns_answers_total{status=\"200\",reason=\"Success\"}", after) == 2)
+        #expect(number("twoefay_apns_answers_total", after) == 2)
+        #expect(number("twoefay_apns_answer_seconds_count", after) == 2)
+        #expect(try #require(number("twoefay_apns_connections_opened_total", after)) >= 1)
+        #expect(number("twoefay_apns_in_flight", after) == 0 && number("twoefay_apns_queued", after) == 0)
+        #expect(after.output.contains("\ntwoefay_apns_provider_token_age_seconds "))
+        let certificates = "\ntwoefay_certificate_expires_timestamp_seconds{certificate="
+        for setting in ["tls.certificate", "tls.ca", "tls.websites", "tls.phones", "push.apns.ca"] {
+            #expect(after.output.contains("\(certificates)\"\(setting)\"} "), "\(setting)")
+        }
         // Nothing that a peer chose, and nothing that tells one user from another.
         for text in ["anna", "shop", "203.0.113", "the till", token, first.challenge, phone.device] {
             #expect(!after.output.contains(text), "\(text)")

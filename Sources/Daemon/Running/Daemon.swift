@@ -105,7 +105,12 @@ public final class Daemon: Sendable {
                 throw Failure(store: error)
             }
             do {
-                push = try materials.push.map { try $0.sender(time: time, randomness: randomness, log: log) }
+                push = try materials.push.map { [registry] push in
+                    let sender = try push.sender(
+                        time: time, randomness: randomness, log: log, observer: PushMetrics(registry))
+                    PushMetrics.show(sender, in: registry)
+                    return sender
+                }
                 webPush = materials.webPush?.sender(time: time, randomness: randomness, log: log)
                 let count = settings.loops > 0 ? settings.loops : Machine.cores
                 group = try LoopGroup.start(count: count, time: time)
@@ -313,9 +318,11 @@ extension Materials.Push {
         }
     }
 
-    func sender(time: any TimeSource, randomness: any Randomness, log: Log) throws -> APNsSender {
+    func sender(
+        time: any TimeSource, randomness: any Randomness, log: Log, observer: any APNsObserver
+    ) throws -> APNsSender {
         try APNsSender(
             endpoint: APNsEndpoint(host: endpoint.host, port: endpoint.port ?? 443), topic: topic, credential: proof,
-            extraTrust: authority, time: time, randomness: randomness, log: log)
+            extraTrust: authority, time: time, randomness: randomness, log: log, observer: observer)
     }
 }
