@@ -8,6 +8,9 @@ import World
 /// redirects, knows no proxy, and connects only to where `AddressGuard` lets it: that is looked at for the very address that
 /// a socket is opened to, so that a name cannot lead elsewhere the second time it is looked up.
 ///
+/// A request on a kept connection that ends before a byte of its answer came is sent again by libcurl, on another one: what
+/// must not be done twice has to say so by an id of its own.
+///
 /// One multi handle of libcurl on one loop, which watches its descriptors and its timer. Made and used on that loop only.
 public final class WebClient {
     public let loop: EventLoop
