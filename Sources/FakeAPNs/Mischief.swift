@@ -72,7 +72,8 @@ public struct StreamLimits: Sendable {
         public init(_ limit: UInt32?, requests: Int? = nil, duration: Duration? = nil) {
             self.limit = limit
             self.requests = requests
-            self.duration = duration
+            // Steps without any length would follow one another without end.
+            self.duration = duration.map { max($0, .milliseconds(1)) }
         }
     }
 

@@ -20,13 +20,6 @@ import World
         }
     }
 
-    /// The only answer of a file with one token.
-    private func answer(_ text: String) throws -> String {
-        let control = try read("tokens: {aa: \(text)}")
-        let answer = try #require(control.scripts.first?.answers.first)
-        return "\(answer)"
-    }
-
     @Test func nothingSaidIsNothingWrong() throws {
         for text in ["", "# nothing\n", "tokens:\nevery:\n"] {
             let control = try read(text)
@@ -158,6 +151,7 @@ import World
             "streams: {steps: [1, 5]}",
             "control:1:18: step 1 never ends, and so the next never begins: say requests or for"
         ),
+        ("streams: {steps: [{limit: 1, for: 0s}]}", "control:1:35: for must be longer than nothing"),
         (
             "connections: exspired",
             "control:1:14: exspired is unknown; did you mean expired?"

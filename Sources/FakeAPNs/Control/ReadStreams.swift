@@ -33,6 +33,7 @@ extension ControlReader {
         }
         let requests = node["requests"].flatMap { number($0, "requests", 1...1_000_000_000) }
         let time = node["for"].flatMap { duration($0, "for") }
+        if time == .zero, let place = node["for"]?.place { problem(place, "for must be longer than nothing") }
         let limit = limit(value)
         guard limit.isRight else { return nil }
         if limit.value == 0, requests != nil, time == nil {
