@@ -83,6 +83,7 @@ final class APNsConnection {
         passage.connection = self
         passage.stream = stream
         passage.bearer = bearer
+        passage.settings = wire.settingsReceived
         passage.sentAt = now
         usedAt = now
         if wire.activeStreams == 1 {
@@ -109,8 +110,8 @@ final class APNsConnection {
             heard(now)
             pool.answered(passage, APNsAnswer(response), by: self)
         case .failure(.notSent(let reason)):
-            // More streams than it allows now, which it did not when they were opened: that is nobody's fault.
-            if isOpen, wire.activeStreams + 1 <= wire.peerMaxConcurrentStreams { retire() }
+            // Where it has changed what it allows meanwhile, the two may have crossed: that is nobody's fault.
+            if isOpen, wire.settingsReceived == passage.settings { retire() }
             pool.refused(passage, reason)
         case .failure(.ambiguous(let reason)):
             let isLost = wire.state == .closed

@@ -11,7 +11,7 @@ final class APNsPool {
     let identity: APNsIdentity
     let loop: EventLoop
     let office: APNsOffice
-    private unowned let desk: APNsDesk
+    private let desk: APNsDesk
     private var slots: [APNsSlot] = []
     /// They take nothing new, and still answer.
     private var retired: [APNsConnection] = []

@@ -13,6 +13,7 @@ protocol APNsWire: AnyObject {
     var activeStreams: Int { get }
     var freeStreams: Int { get }
     var peerMaxConcurrentStreams: Int { get }
+    var settingsReceived: Int { get }
 
     func begin(
         _ request: FormedRequest, of form: RequestForm,

@@ -21,6 +21,8 @@ final class Passage {
     var connection: APNsConnection?
     var stream: Int32 = 0
     var sentAt: Instant
+    /// How often the service had said by then what it allows.
+    var settings = 0
     /// The provider token that it was sent with.
     var bearer: String?
     /// How often the service has certainly not worked on it.

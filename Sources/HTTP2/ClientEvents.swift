@@ -106,6 +106,7 @@ extension HTTP2Client: LinkOwner {
         case .closed(let id, let code): closed(id, code)
         case .settings:
             hasSettings = true
+            settingsReceived += 1
             capacityChanged = true
             opened()
         case .goAway(_, let code, let debug): wentAway(code, scratch.inbound[debug])

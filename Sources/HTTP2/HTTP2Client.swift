@@ -26,6 +26,9 @@ public final class HTTP2Client {
     /// The machine behind the name that it is connected to.
     public internal(set) var remoteAddress: SocketAddress?
 
+    /// How often the server has said what it allows.
+    public internal(set) var settingsReceived = 0
+
     var link: Link?
     /// Waits for the server's SETTINGS.
     var opening: ((ConnectionFailure?) -> Void)?

@@ -21,6 +21,7 @@ final class SimulatedWire: APNsWire {
     var onCapacity: (() -> Void)?
     private(set) var goAwayReason: String?
     private(set) var peerMaxConcurrentStreams = 1
+    private(set) var settingsReceived = 0
     private var streams: [Int32: Stream] = [:]
     private var lastStream: Int32 = -1
     private var pings: [(Duration?) -> Void] = []
@@ -105,6 +106,7 @@ final class SimulatedWire: APNsWire {
     func allow(_ limit: Int) {
         guard state == .open else { return }
         peerMaxConcurrentStreams = limit
+        settingsReceived += 1
         onCapacity?()
     }
 

@@ -1,0 +1,94 @@
+import APNs
+import EventLoop
+import FakeAPNs
+import HTTP2
+import Pushing
+import Synchronization
+import Testing
+import World
+
+/// Writes down what it is told, without what cannot be foreseen.
+private final class Notes: APNsObserver {
+    private let notes = Mutex<[String]>([])
+    private let durations = Mutex<[Duration]>([])
+
+    var all: [String] { notes.withLock { $0 } }
+    var longest: Duration { durations.withLock { $0.max() ?? .zero } }
+    var shortest: Duration { durations.withLock { $0.min() ?? .zero } }
+
+    private func note(_ text: String) { notes.withLock { $0.append(text) } }
+
+    func answered(status: Int, reason: String, after duration: Duration) {
+        durations.withLock { $0.append(duration) }
+        note("answered \(status) \(reason)")
+    }
+    func unanswered(_ why: APNsSilence, after duration: Duration) { note("unanswered \(why)") }
+    func unsent(_ why: APNsUnsent) { note("unsent \(why)") }
+    func connected(host: String) { note("connected \(host)") }
+    func disconnected(host: String, reason: String) { note("disconnected \(host)") }
+    func goAway(host: String, reason: String) { note("goaway \(host)") }
+    func tokenRetired(reason: String) { note("retired \(reason)") }
+}
+
+@Suite(.serialized) struct ObserverTests {
+    @Test func itIsToldWhatHappens() async throws {
+        let notes = Notes()
+        try await Rig.with(observer: notes) { rig in
+            rig.apple.script("a1", .refuse(.unregistered), .reset(.internalError, accepts: false), .accept)
+            _ = await rig.send(rig.push())
+            _ = await rig.send(rig.push())
+            #expect(await rig.send(rig.push()) == .accepted)
+            _ = await rig.send(rig.push("nonsense"))
+            _ = await rig.send(rig.push(lives: .zero))
+            #expect(
+                notes.all == [
+                    "connected 127.0.0.1", "answered 410 Unregistered", "retired Unregistered", "unanswered reset",
+                    "answered 200 Success", "unsent invalid", "unsent expired",
+                ])
+            #expect(notes.shortest > .zero)
+            await rig.apple.sayGoAway()
+            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(notes.all.contains("goaway 127.0.0.1"))
+            #expect(notes.all.contains("disconnected 127.0.0.1"))
+        }
+    }
+
+    @Test func timeoutsAndLossesAreToldApart() async throws {
+        let notes = Notes()
+        try await Rig.with(observer: notes) { rig in
+            #expect(await rig.send(rig.push()) == .accepted)
+            rig.apple.script("5e", .silence, repeatsLast: true)
+            _ = await rig.send(rig.push("5e", lives: .milliseconds(300)))
+            #expect(notes.all.last == "unanswered timeout")
+            let second = await rig.begin(rig.push("5e"))
+            for _ in 0..<3 { _ = try await rig.apple.nextRequest() }
+            await rig.apple.cut()
+            _ = await second.outcome()
+            #expect(notes.all.contains("unanswered lost"))
+        }
+    }
+
+    @Test func howThingsStand() async throws {
+        let time = ManualTime(SystemTime().now())
+        try await Rig.with(time: time) { rig in
+            #expect(rig.sender.snapshot().connections == 0)
+            #expect(await rig.send(rig.push()) == .accepted)
+            time.advance(by: .seconds(60))
+            rig.apple.script("5e", .silence)
+            let waiting = await rig.begin(rig.push("5e"))
+            var snapshot = rig.sender.snapshot()
+            #expect(snapshot.connections == 1)
+            #expect(snapshot.inFlight == 1)
+            #expect(snapshot.queued == 0)
+            #expect(snapshot.oldestWait == nil)
+            #expect(snapshot.streamLimit > 0)
+            #expect(snapshot.providerTokenAge == .seconds(60))
+            rig.sender.close()
+            _ = await waiting.outcome()
+            await rig.loops[1].perform {}
+            snapshot = rig.sender.snapshot()
+            #expect(snapshot.connections == 0)
+            #expect(snapshot.inFlight == 0)
+        }
+    }
+}

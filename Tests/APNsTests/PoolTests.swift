@@ -1,0 +1,226 @@
+import APNs
+import Crypto
+import EventLoop
+import FakeAPNs
+import HTTP2
+import Pushing
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+/// What was resolved.
+private final class Names: Sendable {
+    private let names = Mutex<[String]>([])
+    var all: [String] { names.withLock { $0 } }
+    func add(_ name: String) { names.withLock { $0.append(name) } }
+}
+
+/// Several connections, their streams and their ends, over real TLS and HTTP/2.
+@Suite(.serialized) struct PoolTests {
+    private static var two: APNsOptions {
+        var options = APNsOptions.patient
+        options.connections = 2
+        return options
+    }
+
+    private static func connected(_ rig: Rig, to host: String) -> Int {
+        rig.sink.lines.count { WatchedSink.isOf("apns.connected", $0) && $0.contains("address=\(host):") }
+    }
+
+    /// All at once, from one loop. Returns what became of them.
+    private func send(_ count: Int, _ rig: Rig, from first: UInt64 = 0) async -> [PushOutcome] {
+        var begun: [Begun] = []
+        for number in 0..<UInt64(count) { begun.append(await rig.begin(rig.push(number: first + number))) }
+        var outcomes: [PushOutcome] = []
+        for one in begun { outcomes.append(await one.outcome()) }
+        #expect(begun.allSatisfy { $0.outcomes.count == 1 })
+        return outcomes
+    }
+
+    @Test func connectionsGoToDifferentAddresses() async throws {
+        var options = Self.two
+        let names = Names()
+        options.resolver = { host, port in
+            names.add(host)
+            return .success(["127.0.0.1", "127.0.0.2"].compactMap { SocketAddress(host: $0, port: port) })
+        }
+        try await Rig.with(names: ["localhost"], options: options, host: "localhost") { rig in
+            _ = try await rig.apple.start(host: "0.0.0.0")
+            await rig.loops[1].perform { rig.sender.warmUp() }
+            await rig.sink.lines(of: "apns.connected", count: 2)
+            #expect(Self.connected(rig, to: "127.0.0.1") == 1)
+            #expect(Self.connected(rig, to: "127.0.0.2") == 1)
+            #expect(names.all == ["localhost", "localhost"], "resolved for every connection")
+            #expect(await rig.send(rig.push()) == .accepted)
+        }
+    }
+
+    @Test func whenOneIsLostTheOtherGoesOn() async throws {
+        try await Rig.with(options: Self.two) { rig in
+            await rig.loops[1].perform { rig.sender.warmUp() }
+            await rig.sink.lines(of: "apns.connected", count: 2)
+            let first = try #require(await rig.apple.connections.min())
+            await rig.apple.cut(connection: first)
+            await rig.sink.lines(of: "apns.disconnected", count: 1)
+            #expect(await rig.send(rig.push()) == .accepted)
+            await rig.sink.lines(of: "apns.connected", count: 3)
+            #expect(await rig.send(rig.push()) == .accepted)
+        }
+    }
+
+    @Test func aHalfOpenConnectionIsFoundWhenItIsNeeded() async throws {
+        var options = Self.two
+        options.quiet = .zero
+        options.pingTimeout = .seconds(2)
+        options.userTimeout = .seconds(60)
+        try await Rig.with(options: options) { rig in
+            await rig.loops[1].perform { rig.sender.warmUp() }
+            await rig.sink.lines(of: "apns.connected", count: 2)
+            for connection in await rig.apple.connections { await rig.apple.freeze(connection: connection) }
+            #expect(await rig.send(rig.push(lives: .seconds(60))) == .ambiguous("no answer to a PING"))
+            // The other one is in doubt as soon as it is used, and then they are both replaced.
+            for _ in 0..<2 {
+                if await rig.send(rig.push(lives: .seconds(60))) == .accepted { return }
+            }
+            Issue.record("a dead connection was used again")
+        }
+    }
+
+    @Test func anOverdueAnswerIsAskedAfter() async throws {
+        var options = APNsOptions.patient
+        options.suspicion = .milliseconds(200)
+        options.pingTimeout = .seconds(2)
+        try await Rig.with(options: options) { rig in
+            #expect(await rig.send(rig.push()) == .accepted)
+            await rig.apple.freeze()
+            #expect(await rig.send(rig.push(lives: .seconds(60))) == .ambiguous("no answer to a PING"))
+            #expect(await rig.send(rig.push()) == .accepted)
+        }
+    }
+
+    @Test func goingAwayBeforeSettingsWedgesNothing() async throws {
+        try await Rig.with { rig in
+            rig.apple.meet(.goAway)
+            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(rig.count("apns.connected") == 1)
+            #expect(rig.count("apns.disconnected") == 1)
+        }
+    }
+
+    @Test func streamsThatBecomeFewerAndMore() async throws {
+        try await Rig.with(options: Self.two) { rig in
+            await rig.apple.misbehave(Mischief(streams: .changing([1, 1000, 3, nil], every: 50)))
+            let outcomes = await send(600, rig)
+            #expect(outcomes.allSatisfy { $0 == .accepted }, "\(outcomes.filter { $0 != .accepted })")
+            #expect(rig.apple.deliveries.accepted == 600)
+            #expect(rig.apple.deliveries.twice.isEmpty)
+            #expect(rig.count("apns.connected") <= 2, "no connection was lost by a stream too many")
+        }
+    }
+
+    @Test func oneStreamUntilTheTokenIsTaken() async throws {
+        try await Rig.with { rig in
+            await rig.apple.misbehave(Mischief(streams: .afterProof(1000)))
+            let outcomes = await send(100, rig)
+            #expect(outcomes.allSatisfy { $0 == .accepted })
+            #expect(rig.sender.snapshot().streamLimit == 1000)
+        }
+    }
+
+    @Test func aStormLosesNothing() async throws {
+        var options = Self.two
+        options.capacity = 5000
+        try await Rig.with(options: options) { rig in
+            await rig.apple.misbehave(
+                Mischief(
+                    rules: [
+                        .every(300, .goAway(replays: 3)), .every(170, .reset(.refusedStream, accepts: false)),
+                        .every(110, .refuse(.serviceUnavailable)),
+                    ], streams: .changing([1, 1000], every: 40)))
+            let outcomes = await send(1500, rig)
+            let others = outcomes.filter { $0 != .accepted }
+            // A push can meet two troubles in a row; what it then gets is to be sent later, and was not delivered.
+            #expect(
+                others.allSatisfy {
+                    if case .retryAfter = $0 { true } else { false }
+                }, "\(others)")
+            #expect(rig.apple.deliveries.accepted == outcomes.count { $0 == .accepted })
+            #expect(rig.apple.deliveries.twice.isEmpty)
+            #expect(others.count < 100)
+        }
+    }
+
+    @Test func whatWaitsTooLongIsNotSent() async throws {
+        var limits = FakeAPNs.limits
+        limits.streams = 1
+        limits.drain = .milliseconds(1)
+        try await Rig.with(limits: limits) { rig in
+            rig.apple.script("5e", .silence)
+            let first = await rig.begin(rig.push("5e", lives: .seconds(3)))
+            _ = try await rig.apple.nextRequest()
+            let short = await rig.begin(rig.push(number: 1, lives: .milliseconds(100)))
+            let long = await rig.begin(rig.push(number: 2))
+            #expect(rig.sender.snapshot().inFlight == 1)
+            #expect(await short.outcome() == .retryAfter(.seconds(1), reason: "expired unsent"))
+            #expect(await first.outcome() == .ambiguous("no answer in time"))
+            #expect(await long.outcome() == .accepted, "its stream was given up")
+            #expect(rig.apple.deliveries.accepted == 1)
+        }
+    }
+
+    @Test func aCertificateIsReplacedWithoutLosingAPush() async throws {
+        try await Rig.with(.certificate, options: Self.two) { rig in
+            var begun: [Begun] = []
+            for number in 0..<300 as Range<UInt64> {
+                begun.append(await rig.begin(rig.push(number: number)))
+                if number == 150 {
+                    let next = try rig.team.issueProvider(at: SystemTime().now())
+                    try rig.sender.replace(
+                        credential: .certificate(chainPEM: try next.certificatePEM(), key: try next.keyPEM()))
+                }
+            }
+            for one in begun { #expect(await one.outcome() == .accepted) }
+            #expect(rig.apple.deliveries.accepted == 300)
+            #expect(rig.apple.deliveries.twice.isEmpty)
+            #expect(rig.count("apns.connected") >= 2)
+        }
+    }
+
+    @Test func aKeyIsReplacedByAnotherAndBack() async throws {
+        try await Rig.with { rig in
+            #expect(await rig.send(rig.push()) == .accepted)
+            let other = try P256PrivateKey.generate()
+            let (keyID, teamID) = (rig.team.keyID, rig.team.teamID)
+            try rig.sender.replace(credential: .token(key: other, keyID: keyID, teamID: teamID))
+            #expect(await rig.send(rig.push()) == .credentialFault("InvalidProviderToken"))
+            #expect(rig.sender.trouble == "InvalidProviderToken")
+            try rig.sender.replace(credential: .token(key: rig.team.key, keyID: keyID, teamID: teamID))
+            #expect(rig.sender.trouble == nil, "what was held against the other key does not count")
+            #expect(await rig.send(rig.push()) == .accepted)
+        }
+    }
+
+    @Test func theSameKeyChangesNothing() async throws {
+        try await Rig.with { rig in
+            #expect(await rig.send(rig.push()) == .accepted)
+            let again = try P256PrivateKey(pem: try rig.team.key.pem())
+            try rig.sender.replace(
+                credential: .token(key: again, keyID: rig.team.keyID, teamID: rig.team.teamID))
+            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(rig.count("apns.connected") == 1)
+            let tokens = [try await rig.apple.next().providerToken, try await rig.apple.next().providerToken]
+            #expect(tokens[0] == tokens[1])
+        }
+    }
+
+    @Test func aWrongCertificateIsNotTaken() async throws {
+        try await Rig.with { rig in
+            let nonsense = Array("nonsense".utf8)
+            #expect(throws: (any Error).self) {
+                try rig.sender.replace(credential: .certificate(chainPEM: nonsense, key: try rig.team.key.pem()))
+            }
+            #expect(await rig.send(rig.push()) == .accepted)
+        }
+    }
+}
