@@ -24,7 +24,7 @@ public struct FakeTeam: Sendable {
     ///
     /// - Parameter names: host names and addresses under which the service is found.
     public init(
-        topic: String = "com.example.twoefay", names: [String] = ["localhost", "127.0.0.1"], days: Int = 30,
+        topic: String = "com.example.twoefay", names: [String] = ["localhost", "127.0.0.1"], days: Int = 90,
         at now: Timestamp, randomness: any Randomness = SystemRandomness()
     ) throws(CryptoFailure) {
         try self.init(
