@@ -56,6 +56,7 @@ public final class Relay: Sendable {
     let revokers = Senders()
     let running = Running()
     let refusals = RefusalBudget()
+    let unsettled = Unsettled()
 
     public init(
         settings: Settings, store: any RelayStore, push: (any PushProvider)?, phones: CertificateAuthority,

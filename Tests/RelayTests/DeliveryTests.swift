@@ -2,6 +2,7 @@ import Domain
 import Log
 import Pushing
 import Storage
+import Synchronization
 import TestSupport
 import Testing
 import World
@@ -186,6 +187,36 @@ import World
         let steps = try await cast.told(asked).steps
         #expect(steps.map(\.state) == [.undeliverable] && steps.map(\.reason) == ["no push token"])
         #expect(try cast.rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 0)
+    }
+
+    /// Its answer came while the store was away: that is not lost, and the phone is not asked again.
+    @Test func whatCouldNotBeWrittenDownIsNotSentAgain() async throws {
+        let place = try await StoreKind.file.fresh()
+        let rig = try await RelayRig(over: place, time: TestTime())
+        let shop = try await rig.website("shop")
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
+        let isAway = Mutex(true)
+        let store = try Store.watched(at: place.url) { (steps, session) throws(SessionFailure) in
+            let settles = steps.contains { $0.statement.sql.contains("push.settled") }
+            if settles, isAway.withLock({ $0 }) { throw .refused("the disk is full") }
+            return try session.run(steps)
+        }
+        defer { store.close() }
+        let relay = try rig.relay(over: store)
+        let asked = try await rig.on { _ in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        for isBack in [false, true] {
+            isAway.withLock { $0 = !isBack }
+            rig.time.advance(by: .seconds(16))
+            try await rig.on { _ in await relay.attend() }
+            await rig.settled()
+            let steps = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }.steps
+            #expect(steps.map(\.state) == [isBack ? .sent : .queued])
+        }
+        #expect(rig.pushes.sent.count == 1)
+        #expect(rig.sink.drain().filter { $0.contains("event=push.accepted") }.count == 1)
     }
 
     /// The pushes go with their phones, and the last of them says so.

@@ -26,6 +26,11 @@ import Testing
         #expect(try scenario.ask("SELECT count(*) FROM challenge WHERE decided_at IS NULL") == 0)
         let endless = "SELECT count(*) FROM step WHERE state IN ('queued', 'sent', 'seen')"
         #expect(try scenario.ask(endless) == 0, "a step without an end")
+        let twice = """
+            SELECT count(*) FROM (SELECT challenge_id FROM audit WHERE event = 'push.settled'
+            GROUP BY challenge_id, device_id HAVING count(*) > 1)
+            """
+        #expect(try scenario.ask(twice) == 0, "a push with two ends")
         #expect(try scenario.ask("SELECT count(*) FROM step WHERE factor = 'push' AND ordinal = 1") == 20)
         #expect(try scenario.ask("SELECT count(*) FROM step") == 20)
         #expect(try scenario.ask("SELECT count(*) FROM outbox") == 0, "work that nobody does")

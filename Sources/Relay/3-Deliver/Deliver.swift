@@ -23,6 +23,7 @@ extension Relay {
     }
 
     private func redeliver(_ errand: ClaimedErrand) async {
+        if let known = unsettled.take(errand.id) { return await write(known, as: operations.again(known.operation)) }
         let row = try? await ask("outbox") { () async throws(StoreFailure) in try await store.push(errand.id) }
         guard let row else { return }
         let shown = Context.shownInPush(row.context)

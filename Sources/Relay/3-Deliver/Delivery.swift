@@ -64,11 +64,21 @@ extension Relay {
     ) async {
         let settlement = Settlement(of: delivery.push, step, reason, tokenDeadSince: tokenDeadSince, at: time.now())
         let operation = operations.new()
-        // A failure leaves the row leased to us; it is due again when the lease is over.
+        await write(
+            Unsettled.Entry(
+                delivery: delivery, settlement: settlement, isOurFault: isOurFault, operation: operation.id),
+            as: operation)
+    }
+
+    /// What is known of a push, once: the log says what the store says.
+    func write(_ entry: Unsettled.Entry, as operation: Operation) async {
+        let (delivery, settlement) = (entry.delivery, entry.settlement)
+        let step = settlement.step
         let isFirst = try? await ask("deliver") { () async throws(StoreFailure) in
             try await store.settle(settlement, as: operation)
         }
-        guard let isFirst else { return }
+        // The row stays leased to us; it is due again when the lease is over.
+        guard let isFirst else { return unsettled.keep(entry, at: time.now()) }
         // An answer came first, say: the push changes nothing any more.
         guard isFirst else { return log.info("push.overtaken", fields(of: delivery, settlement.reason, step)) }
         let fields = fields(of: delivery, settlement.reason)
@@ -76,7 +86,7 @@ extension Relay {
         case .sent: log.info("push.accepted", fields)
         case .refused: log.info("push.refused", fields)
         case .expired: log.info("push.expired", fields)
-        case _ where isOurFault: log.error("push.undeliverable", fields)
+        case _ where entry.isOurFault: log.error("push.undeliverable", fields)
         default: log.warning("push.undeliverable", fields)
         }
     }
