@@ -46,6 +46,16 @@ import World
         #expect(apple.service.acceptedCount == 2)
     }
 
+    /// Two on each loop, before anybody is asked.
+    @Test func connectionsAreOpenBeforeTheyAreWanted() async throws {
+        let apple = try await Apple.start()
+        let scene = try await Scene.start(apple: apple) { try $0.set("loops", to: "2") }
+        try await scene.relay.logged("event=apns.connected", number: 4)
+        #expect(await apple.service.connections.count == 4)
+        #expect(apple.service.acceptedCount == 0)
+        withExtendedLifetime(scene) {}
+    }
+
     @Test func aDeadTokenIsDropped() async throws {
         let apple = try await Apple.start()
         let scene = try await Scene.start(apple: apple)

@@ -77,6 +77,8 @@ public final class Daemon: Sendable {
         await parts.group.loops[0].perform { await relay.keep() }
         (servers, port) = try await Self.listen(settings, tls, parts, log: log)
         rounds = Rounds(relay: parts.relay, certificates: parts.certificates, loop: parts.group.loops[0])
+        // Before the first login wants them.
+        for loop in group.loops { loop.post { [push] in push?.warmUp() } }
         log.notice("daemon.started", [.address: "\(settings.listen.host):\(port)", .count: group.loops.count])
     }
 
