@@ -17,9 +17,8 @@ enum APNsRequest {
         return RequestForm(method: "POST", authority: authority, fields: fields)
     }
 
-    /// What is this push's own. The device token has to be one: it becomes part of the path.
+    /// What is this push's own. That it has no fault has been seen: its device token becomes part of the path.
     static func own(_ push: APNsNotification) -> FormedRequest {
-        precondition(isToken(push.deviceToken), "not a device token")
         var request = FormedRequest(path: "/3/device/" + push.deviceToken, body: push.payload)
         request.add("apns-id", push.id)
         request.add("apns-expiration", String(push.expiresAt.seconds))
@@ -29,24 +28,26 @@ enum APNsRequest {
 
     /// Whether the text may be one of Apple's tokens.
     static func isToken(_ text: String) -> Bool {
-        tokenDigits.contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x46, 0x61...0x66: true
-                default: false
-                }
-            }
+        var text = text
+        return text.withUTF8 { bytes in
+            tokenDigits.contains(bytes.count) && bytes.allSatisfy { isDigit($0) || (0x41...0x46).contains($0) }
+        }
     }
 
     /// A UUID in the canonical text of RFC 9562, in lower case.
     static func isID(_ text: String) -> Bool {
-        text.utf8.count == 36
-            && text.utf8.enumerated().allSatisfy { index, byte in
-                switch (index, byte) {
-                case (8, _), (13, _), (18, _), (23, _): byte == 0x2d
-                case (_, 0x30...0x39), (_, 0x61...0x66): true
-                default: false
-                }
+        var text = text
+        return text.withUTF8 { bytes in
+            guard bytes.count == 36 else { return false }
+            for index in 0..<36 {
+                let isHyphen = index == 8 || index == 13 || index == 18 || index == 23
+                guard isHyphen ? bytes[index] == 0x2d : isDigit(bytes[index]) else { return false }
             }
+            return true
+        }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
     }
 }
