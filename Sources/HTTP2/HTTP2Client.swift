@@ -243,6 +243,8 @@ public final class HTTP2Client {
 
     func tearDown(_ reason: String) {
         let failed = streams
+        // The server may have allowed fewer by the time that their turn came.
+        let unsent = Set(failed.keys.filter { session?.hasOpened($0) == false })
         streams = [:]
         session = nil
         link = nil
@@ -250,7 +252,8 @@ public final class HTTP2Client {
         state = .closed
         failWaiting(reason)
         for pending in failed.values.sorted(by: { ($0.stream ?? 0) < ($1.stream ?? 0) }) {
-            pending.complete(.failure(.ambiguous(reason)), on: loop)
+            let isUnsent = pending.stream.map(unsent.contains) ?? false
+            pending.complete(.failure(isUnsent ? .notSent(reason) : .ambiguous(reason)), on: loop)
         }
         let asked = pings
         pings = [:]

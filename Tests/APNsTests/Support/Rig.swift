@@ -138,6 +138,8 @@ final class Rig: Sendable {
     func begin(_ push: APNsNotification, on loop: Int = 1) async -> Begun {
         let begun = Begun()
         await loops[loop].perform { [sender] in sender.send(push) { begun.came($0) } }
+        // That turn is over in the next one: what a snapshot shows is no older then.
+        await loops[loop].perform {}
         return begun
     }
 
