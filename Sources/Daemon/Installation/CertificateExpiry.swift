@@ -62,6 +62,7 @@ extension Settings {
         ]
         if case .certificate(let file, _) = push.credential { all.append(("push.apns.certificate", file)) }
         if let file = push.authority { all.append(("push.apns.ca", file)) }
+        if let file = webPush.authority { all.append(("push.web.ca", file)) }
         return all
     }
 }
