@@ -161,7 +161,7 @@ private final class Names: Sendable {
             let short = await rig.begin(rig.push(number: 1, lives: .milliseconds(100)))
             let long = await rig.begin(rig.push(number: 2))
             #expect(rig.sender.snapshot().inFlight == 1)
-            #expect(await short.outcome() == .retryAfter(.seconds(1), reason: "expired unsent"))
+            #expect(await short.outcome() == .retryAfter(.seconds(1), reason: "no stream in time"))
             #expect(await first.outcome() == .ambiguous("no answer in time"))
             #expect(await long.outcome() == .accepted, "its stream was given up")
             #expect(rig.apple.deliveries.accepted == 1)
