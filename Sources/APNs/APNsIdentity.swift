@@ -10,8 +10,10 @@ final class APNsIdentity: Sendable {
     /// Nil where a certificate speaks for us.
     let token: ProviderToken?
     private let log: Log
-    private let circuit = Mutex(CredentialCircuit())
-    /// Whether the circuit is worth asking: it hardly ever is.
+    /// For each host one: a key may be for one of Apple's environments alone, and it is the phone that says where it is to
+    /// be reached. What the one host says against us says nothing about the other.
+    private let circuits = Mutex<[APNsEndpoint: CredentialCircuit]>([:])
+    /// Whether any of them is worth asking: it hardly ever is.
     private let isDistrusted = Atomic(false)
 
     /// - Parameter former: whose provider token goes on, if the key is the same.
@@ -34,17 +36,20 @@ final class APNsIdentity: Sendable {
         }
     }
 
-    /// Why it is refused.
-    var trouble: String? { circuit.withLock { $0.reason } }
+    /// Why that host refuses it.
+    func trouble(at endpoint: APNsEndpoint) -> String? { circuits.withLock { $0[endpoint]?.reason } }
 
-    /// Why nothing may be sent now; nil if this push may go.
-    func refusal(at now: () -> Instant) -> String? {
+    /// Why nothing may be sent there now; nil if this push may go.
+    func refusal(by endpoint: APNsEndpoint, at now: () -> Instant) -> String? {
         guard isDistrusted.load(ordering: .relaxed) else { return nil }
-        guard case .refused(let reason) = circuit.withLock({ $0.enter(at: now()) }) else { return nil }
+        guard case .refused(let reason) = circuits.withLock({ $0[endpoint]?.enter(at: now()) }) else { return nil }
         return reason
     }
 
-    func learn(_ answer: APNsAnswer, _ verdict: APNsVerdict, bearer: String?, at now: () -> Instant) {
+    func learn(
+        _ answer: APNsAnswer, _ verdict: APNsVerdict, from endpoint: APNsEndpoint, bearer: String?,
+        at now: () -> Instant
+    ) {
         if let token, let bearer {
             switch verdict.credential {
             case .renew: token.replace(bearer)
@@ -53,19 +58,21 @@ final class APNsIdentity: Sendable {
             }
         }
         if verdict.credential == .distrust {
-            let isNew = circuit.withLock { circuit in
+            let isNew = circuits.withLock { circuits in
                 isDistrusted.store(true, ordering: .relaxed)
-                return circuit.distrust(answer.text, at: now())
+                return circuits[endpoint, default: CredentialCircuit()].distrust(answer.text, at: now())
             }
             guard isNew else { return }
-            log.error("apns.credential.refused", [.status: answer.status, .reason: answer.reason])
+            log.error(
+                "apns.credential.refused",
+                [.host: endpoint.host, .status: answer.status, .reason: answer.reason])
         } else if answer.meaning.provesCredential, isDistrusted.load(ordering: .relaxed) {
-            let isNew = circuit.withLock { circuit in
-                isDistrusted.store(false, ordering: .relaxed)
-                return circuit.trusted()
+            let isNew = circuits.withLock { circuits in
+                defer { isDistrusted.store(!circuits.isEmpty, ordering: .relaxed) }
+                return circuits.removeValue(forKey: endpoint) != nil
             }
             guard isNew else { return }
-            log.notice("apns.credential.accepted")
+            log.notice("apns.credential.accepted", [.host: endpoint.host])
         }
     }
 }

@@ -49,14 +49,12 @@ final class APNsOffice: Sendable {
         generations.add(1, ordering: .releasing)
     }
 
+    /// Of the host that was set: which others are asked is for the phones to say.
     var trouble: String? {
         let (identity, unreachable) = state.withLock { state in
-            (
-                state.identity,
-                state.hosts.compactMap { host, book in book.trouble.map { "\(host.host): \($0)" } }.min()
-            )
+            (state.identity, state.hosts[endpoint]?.trouble.map { "\(endpoint.host): \($0)" })
         }
-        return identity.trouble ?? unreachable
+        return identity.trouble(at: endpoint) ?? unreachable
     }
 
     // MARK: Hosts

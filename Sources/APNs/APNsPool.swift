@@ -59,7 +59,7 @@ final class APNsPool {
 
     func take(_ passage: Passage, again: Bool) {
         passage.pool = self
-        if let reason = identity.refusal(at: office.time.instant) {
+        if let reason = identity.refusal(by: endpoint, at: office.time.instant) {
             return leave(passage, .credentialFault(reason), .credential)
         }
         if queue.isEmpty, let connection = choose(), connection.begin(passage) { return desk.touch() }
@@ -133,7 +133,7 @@ final class APNsPool {
             [.push: push.id, .milliseconds: duration.wholeMilliseconds, .status: answer.status])
         office.observer?.answered(status: answer.status, reason: answer.label, after: duration)
         let verdict = answer.verdict(situation(passage, meaning))
-        identity.learn(answer, verdict, bearer: passage.bearer, at: office.time.instant)
+        identity.learn(answer, verdict, from: endpoint, bearer: passage.bearer, at: office.time.instant)
         office.learn(meaning, push.environment)
         if meaning.provesCredential { connection.proved() }
         switch verdict.connection {

@@ -38,11 +38,4 @@ struct CredentialCircuit {
         if case .open = state { return false }
         return true
     }
-
-    /// Whether this closed it.
-    mutating func trusted() -> Bool {
-        defer { state = .closed }
-        if case .open = state { return true }
-        return false
-    }
 }

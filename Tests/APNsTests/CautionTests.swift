@@ -63,11 +63,6 @@ import World
         #expect(circuit.distrust("403 Forbidden", at: at(0)) == true)
         #expect(circuit.distrust("403 Forbidden", at: at(1)) == false)
         #expect(circuit.reason == "403 Forbidden")
-        #expect(circuit.trusted() == true)
-        #expect(circuit.trusted() == false)
-        #expect(circuit.reason == nil)
-        #expect(circuit.enter(at: at(2)) == .free)
-        #expect(circuit.distrust("403 BadCertificate", at: at(3)) == true)
     }
 }
 

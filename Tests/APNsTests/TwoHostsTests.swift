@@ -1,0 +1,59 @@
+import Pushing
+import Testing
+import World
+
+@testable import APNs
+
+/// Phones say which of Apple's two hosts they are to be reached by: what happens at the one is not the other's trouble.
+@Suite struct TwoHostsTests {
+    @Test func aCredentialThatOneHostRefusesIsGoodForTheOther() throws {
+        let stand = try PoolStand()
+        let first = stand.send(.sandbox)
+        stand.open()
+        try stand.answer(stand.wire(.sandbox), 403, "BadCertificateEnvironment")
+        #expect(stand.outcomes(first) == [.credentialFault("BadCertificateEnvironment")])
+        let second = stand.send(.sandbox)
+        #expect(stand.outcomes(second) == [.credentialFault("BadCertificateEnvironment")], "not tried again at once")
+        #expect(stand.office.trouble == nil, "everybody else is served")
+        let other = stand.send(.production)
+        stand.open()
+        try stand.answer(stand.wire())
+        #expect(stand.outcomes(other) == [.accepted])
+        let third = stand.send(.sandbox)
+        #expect(
+            stand.outcomes(third) == [.credentialFault("BadCertificateEnvironment")],
+            "that production takes it says nothing about the sandbox")
+    }
+
+    @Test func theHostThatWasSetIsTheOneThatCounts() throws {
+        let stand = try PoolStand()
+        let first = stand.send(.production)
+        stand.open()
+        try stand.answer(stand.wire(), 403, "Forbidden")
+        #expect(stand.outcomes(first) == [.credentialFault("Forbidden")])
+        #expect(stand.office.trouble == "Forbidden")
+        let other = stand.send(.sandbox)
+        stand.open()
+        try stand.answer(stand.wire(.sandbox))
+        #expect(stand.outcomes(other) == [.accepted])
+        #expect(stand.office.trouble == "Forbidden", "the sandbox cannot end that")
+        stand.pass(.seconds(30))
+        let trial = stand.send(.production)
+        try stand.answer(stand.wire())
+        #expect(stand.outcomes(trial) == [.accepted])
+        #expect(stand.office.trouble == nil)
+    }
+
+    @Test func aSandboxOutOfReachIsNotOurTrouble() throws {
+        let stand = try PoolStand()
+        let first = stand.send(.production)
+        stand.open()
+        try stand.answer(stand.wire())
+        #expect(stand.outcomes(first) == [.accepted])
+        stand.send(.sandbox)
+        let sandbox = try stand.wire(.sandbox)
+        stand.enter { sandbox.refuse() }
+        #expect(stand.office.withBook(.sandbox) { $0.trouble } != nil)
+        #expect(stand.office.trouble == nil)
+    }
+}
