@@ -77,6 +77,11 @@ final class APNsDesk: TurnEnd {
 
     /// `again`: it has been sent before, or has waited elsewhere.
     func dispatch(_ passage: Passage, again: Bool) {
+        // What a connection gives back while it is closed: nobody would take it out of a queue any more.
+        guard !isClosed else {
+            office.observer?.unsent(.closed)
+            return passage.settle(.retryAfter(.seconds(1), reason: "closed"), on: loop)
+        }
         let pool = pool(for: passage.push.environment)
         pool.take(passage, again: again)
         if again { pool.pump() }

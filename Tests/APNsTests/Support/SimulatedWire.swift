@@ -9,6 +9,7 @@ final class SimulatedWire: APNsWire {
     private struct Stream {
         let id: String
         let completion: (Result<Response, RequestFailure>) -> Void
+        var isWritten = true
     }
 
     let address: String
@@ -25,6 +26,8 @@ final class SimulatedWire: APNsWire {
     private var streams: [Int32: Stream] = [:]
     private var lastStream: Int32 = -1
     private var pings: [(Duration?) -> Void] = []
+    /// What is begun now stays here.
+    var isBlocked = false
     /// An answer has come that only a known sender gets: the sender's credential is known to be good.
     private(set) var isProven: Bool
 
@@ -53,7 +56,7 @@ final class SimulatedWire: APNsWire {
         #expect(hasRoom, "one stream until the first good answer")
         lastStream += 2
         let id = request.fields.first { $0.name == "apns-id" }?.value ?? ""
-        streams[lastStream] = Stream(id: id, completion: completion)
+        streams[lastStream] = Stream(id: id, completion: completion, isWritten: !isBlocked)
         took(id)
         return lastStream
     }
@@ -81,7 +84,9 @@ final class SimulatedWire: APNsWire {
         let left = streams.sorted { $0.key < $1.key }
         streams = [:]
         state = .closed
-        for (_, stream) in left { stream.completion(.failure(.ambiguous("closed"))) }
+        for (_, stream) in left {
+            stream.completion(.failure(stream.isWritten ? .ambiguous("closed") : .notSent("closed")))
+        }
         let asked = pings
         pings = []
         for answer in asked { answer(nil) }
