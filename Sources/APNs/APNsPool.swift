@@ -237,7 +237,7 @@ final class APNsPool {
     func ended(_ connection: APNsConnection) {
         retired.removeAll { $0 === connection }
         desk.touch()
-        if isClosed, retired.isEmpty { desk.left(self) }
+        if isClosed, retired.isEmpty { end() }
     }
 
     /// Another credential is used from now on: what has been sent is still answered, what waits goes to `next`.
@@ -247,7 +247,13 @@ final class APNsPool {
         for slot in slots { slot.stop() }
         for connection in open { connection.dismiss() }
         while let passage = queue.popFirst() { desk.dispatch(passage, again: true) }
-        if retired.isEmpty { desk.left(self) }
+        if retired.isEmpty { end() }
+    }
+
+    /// The slots hold their pool, and so it would live for ever.
+    private func end() {
+        slots = []
+        desk.left(self)
     }
 
     func close() {
@@ -259,6 +265,7 @@ final class APNsPool {
             connection.dismiss()
             connection.wire.close()
         }
+        end()
     }
 
     // MARK: For the snapshot

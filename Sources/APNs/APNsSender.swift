@@ -15,6 +15,7 @@ public final class APNsSender: Sendable {
     private let office: APNsOffice
     private let trust: TLSClientContext.Roots
     private let places = Mutex<[ObjectIdentifier: Place]>([:])
+    private let isClosed = Atomic(false)
 
     /// - Parameter extraTrust: certificates (PEM) that the host is believed by, besides the machine's.
     public convenience init(
@@ -39,6 +40,11 @@ public final class APNsSender: Sendable {
         office = APNsOffice(
             endpoint: endpoint, topic: topic, identity: identity, time: time, randomness: randomness, log: log,
             options: options, observer: observer)
+    }
+
+    deinit {
+        // The connections would stand, and their pools would renew them, without anybody to send by them.
+        if !isClosed.load(ordering: .relaxed) { close() }
     }
 
     /// Whether the text may be a device token.
@@ -90,6 +96,7 @@ public final class APNsSender: Sendable {
 
     /// Closes the connections of all loops. What is on its way is ambiguous.
     public func close() {
+        isClosed.store(true, ordering: .relaxed)
         for place in places.withLock({ Array($0.values) }) {
             place.desk.loop.post { place.desk.value.close() }
         }

@@ -21,4 +21,53 @@ import World
         let next = stand.send()
         #expect(stand.outcomes(next) == [.retryAfter(.seconds(1), reason: "closed")])
     }
+
+    @Test func aPoolThatGivesWayIsForgotten() throws {
+        let stand = try PoolStand(connections: 2)
+        stand.enter { stand.desk.warmUp() }
+        stand.open()
+        let push = stand.send()
+        try stand.replace()
+        #expect(stand.record.leases.count == 2)
+        #expect(stand.record.leases[0].lease != nil, "it still has something to answer")
+        let carrying = try #require(stand.wires().first { !$0.underway.isEmpty })
+        try stand.answer(carrying)
+        #expect(stand.outcomes(push) == [.accepted])
+        #expect(stand.record.leases[0].lease == nil)
+        #expect(stand.record.leases[1].lease != nil)
+        for _ in 0..<5 { try stand.replace() }
+        #expect(stand.record.leases.count { $0.lease != nil } == 1, "those that never opened, too")
+    }
+
+    @Test func aClosedPoolIsForgotten() throws {
+        let stand = try PoolStand(connections: 2)
+        stand.enter { stand.desk.warmUp() }
+        stand.settle()
+        // One is open, the other on its way.
+        let first = try #require(stand.wires().first)
+        stand.enter { first.open(limit: 10) }
+        stand.send()
+        stand.enter { stand.desk.close() }
+        #expect(stand.record.leases.count { $0.lease != nil } == 0)
+    }
+
+    @Test func aSenderThatIsDroppedClosesItsConnections() async throws {
+        try await Rig.with(.certificate) { rig in
+            let provider = try rig.team.issueProvider(at: SystemTime().now())
+            let certificate = try provider.certificatePEM()
+            let key = try provider.keyPEM()
+            do {
+                let sender = try APNsSender(
+                    endpoint: APNsEndpoint(host: "127.0.0.1", port: rig.apple.port), topic: rig.team.topic,
+                    credential: .certificate(chainPEM: certificate, key: key),
+                    trust: .pem(try rig.team.authority.certificatePEM()), time: rig.time,
+                    randomness: SystemRandomness(), log: rig.senderLog, options: .patient)
+                let push = rig.push()
+                #expect(await rig.loops[2].perform { await sender.send(push) } == .accepted)
+            }
+            await rig.sink.lines(of: "apns.disconnected", count: 1)
+            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(rig.count("apns.disconnected") == 1, "the other's stand")
+        }
+    }
 }
