@@ -13,7 +13,7 @@ final class SimulatedWire: APNsWire {
     }
 
     let address: String
-    private let opened: (String?) -> Void
+    private var opened: ((String?) -> Void)?
     private let took: (String) -> Void
     private(set) var state = ClientState.connecting {
         didSet { if state != oldValue { onStateChange?(state) } }
@@ -90,7 +90,7 @@ final class SimulatedWire: APNsWire {
         let asked = pings
         pings = []
         for answer in asked { answer(nil) }
-        if wasConnecting { opened("closed") }
+        if wasConnecting { came("closed") }
     }
 
     // MARK: The service's side
@@ -99,13 +99,18 @@ final class SimulatedWire: APNsWire {
         guard state == .connecting else { return }
         peerMaxConcurrentStreams = limit
         state = .open
-        opened(nil)
+        came(nil)
+    }
+
+    private func came(_ failure: String?) {
+        opened?(failure)
+        opened = nil
     }
 
     func refuse() {
         guard state == .connecting else { return }
         state = .closed
-        opened("Connection refused")
+        came("Connection refused")
     }
 
     func allow(_ limit: Int) {
