@@ -17,6 +17,8 @@ final class APNsConnection {
     private let openedAt: Instant
     /// When something last came from it,
     private(set) var heardAt: Instant
+    /// when the service last did something about a push: a PING is answered by others than those who do the work,
+    private var workedAt: Instant
     /// when it was last idle and got something to do,
     private var busySince: Instant
     /// and when it was last used.
@@ -43,6 +45,7 @@ final class APNsConnection {
         isProven = pool.identity.token == nil
         openedAt = loop.now
         heardAt = openedAt
+        workedAt = openedAt
         busySince = openedAt
         usedAt = openedAt
         watch(until: openedAt + options.keepAlive)
@@ -99,6 +102,9 @@ final class APNsConnection {
         passage.connection = nil
         wire.cancel(passage.stream)
         if heardAt <= passage.sentAt { suspect() }
+        // With time enough to answer it has answered nothing: another may do better, and what this one carries may still
+        // be answered.
+        if workedAt <= passage.sentAt, loop.now - passage.sentAt >= options.suspicion { retire() }
     }
 
     private func came(_ passage: Passage, _ result: Result<Response, RequestFailure>) {
@@ -108,6 +114,7 @@ final class APNsConnection {
         switch result {
         case .success(let response):
             heard(now)
+            workedAt = now
             pool.answered(passage, APNsAnswer(response), by: self)
         case .failure(.notSent(let reason)):
             // Where it has changed what it allows meanwhile, the two may have crossed: that is nobody's fault.
@@ -115,7 +122,10 @@ final class APNsConnection {
             pool.refused(passage, reason)
         case .failure(.ambiguous(let reason)):
             let isLost = wire.state == .closed
-            if !isLost { heard(now) }
+            if !isLost {
+                heard(now)
+                workedAt = now
+            }
             pool.unanswered(passage, isLost ? .lost : .reset, isDead ? endReason : reason)
         }
     }
