@@ -97,14 +97,15 @@ final class APNsConnection {
         return true
     }
 
-    /// Its time is over.
-    func abandon(_ passage: Passage) {
+    /// Its time is over. False if it has never left.
+    func abandon(_ passage: Passage) -> Bool {
         passage.connection = nil
-        wire.cancel(passage.stream)
+        let isSent = wire.cancel(passage.stream)
         if heardAt <= passage.sentAt { suspect() }
         // With time enough to answer it has answered nothing: another may do better, and what this one carries may still
         // be answered.
         if workedAt <= passage.sentAt, loop.now - passage.sentAt >= options.suspicion { retire() }
+        return isSent
     }
 
     private func came(_ passage: Passage, _ result: Result<Response, RequestFailure>) {

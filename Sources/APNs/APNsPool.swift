@@ -110,7 +110,7 @@ final class APNsPool {
         passage.timer = nil
         desk.touch()
         if let connection = passage.connection {
-            connection.abandon(passage)
+            guard connection.abandon(passage) else { return late(passage) }
             return unanswered(passage, .timeout, "no answer in time")
         }
         queue.settledOne()

@@ -19,7 +19,8 @@ protocol APNsWire: AnyObject {
         _ request: FormedRequest, of form: RequestForm,
         completion: @escaping (Result<Response, RequestFailure>) -> Void
     ) -> Int32?
-    func cancel(_ stream: Int32)
+    /// False if the service cannot have had all of it.
+    func cancel(_ stream: Int32) -> Bool
     func ping(_ completion: @escaping (Duration?) -> Void)
     func retire()
     func close()

@@ -177,7 +177,7 @@ extension HTTP2Client: LinkOwner {
         if code == NGHTTP2_REFUSED_STREAM.rawValue {
             pending.complete(.failure(.notSent(goAwayReason ?? "refused")), on: loop)
         } else {
-            pending.complete(.failure(.ambiguous("the stream ended with code \(code)")), on: loop)
+            pending.complete(.failure(pending.failure("the stream ended with code \(code)")), on: loop)
         }
         if state == .goingAway, streams.isEmpty { flushSoon() }
     }

@@ -152,12 +152,15 @@ public final class HTTP2Client {
     }
 
     /// Gives up a request that was begun: the server is told, and its answer is not waited for. No completion follows.
-    public func cancel(_ stream: Int32) {
+    /// False if the server cannot have had all of the request.
+    @discardableResult
+    public func cancel(_ stream: Int32) -> Bool {
         precondition(loop.isCurrent, "HTTP2Client: not on its loop")
-        guard let pending = streams[stream], !pending.isCompleted else { return }
+        guard let pending = streams[stream], !pending.isCompleted else { return true }
         pending.forget()
         session?.submitReset(stream, NGHTTP2_CANCEL)
         flushSoon()
+        return pending.isSent
     }
 
     private func submit(_ pending: PendingRequest, _ session: Session) {
@@ -178,7 +181,7 @@ public final class HTTP2Client {
         if let stream = pending.stream {
             session?.submitReset(stream, NGHTTP2_CANCEL)
             flushSoon()
-            pending.complete(.failure(.ambiguous("no answer in time")), on: loop)
+            pending.complete(.failure(pending.failure("no answer in time")), on: loop)
         } else {
             waiting -= 1
             pending.complete(.failure(.notSent("no stream in time")), on: loop)
@@ -243,8 +246,6 @@ public final class HTTP2Client {
 
     func tearDown(_ reason: String) {
         let failed = streams
-        // The server may have allowed fewer by the time that their turn came.
-        let unsent = Set(failed.keys.filter { session?.hasOpened($0) == false })
         streams = [:]
         session = nil
         link = nil
@@ -252,8 +253,7 @@ public final class HTTP2Client {
         state = .closed
         failWaiting(reason)
         for pending in failed.values.sorted(by: { ($0.stream ?? 0) < ($1.stream ?? 0) }) {
-            let isUnsent = pending.stream.map(unsent.contains) ?? false
-            pending.complete(.failure(isUnsent ? .notSent(reason) : .ambiguous(reason)), on: loop)
+            pending.complete(.failure(pending.failure(reason)), on: loop)
         }
         let asked = pings
         pings = [:]

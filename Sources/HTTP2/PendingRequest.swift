@@ -23,6 +23,9 @@ final class PendingRequest: BodySource {
 
     var isCompleted: Bool { completion == nil }
 
+    /// How it ends without an answer. The server acts on whole requests: what has not left to its end was not received.
+    func failure(_ reason: String) -> RequestFailure { isSent ? .ambiguous(reason) : .notSent(reason) }
+
     /// Nobody wants to know any more.
     func forget() {
         completion = nil

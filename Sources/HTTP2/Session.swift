@@ -258,9 +258,6 @@ final class Session {
         return body(&provider)
     }
 
-    /// False for a request that has not left yet.
-    func hasOpened(_ stream: Int32) -> Bool { nghttp2_session_find_stream(session, stream) != nil }
-
     func submitReset(_ stream: Int32, _ code: nghttp2_error_code) {
         nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream, code.rawValue)
     }

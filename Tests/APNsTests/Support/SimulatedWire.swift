@@ -61,9 +61,10 @@ final class SimulatedWire: APNsWire {
         return lastStream
     }
 
-    func cancel(_ stream: Int32) {
-        guard streams.removeValue(forKey: stream) != nil else { return }
+    func cancel(_ number: Int32) -> Bool {
+        guard let stream = streams.removeValue(forKey: number) else { return true }
         freed()
+        return stream.isWritten
     }
 
     func ping(_ completion: @escaping (Duration?) -> Void) {
