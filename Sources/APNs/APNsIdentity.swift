@@ -39,11 +39,10 @@ final class APNsIdentity: Sendable {
     /// Why that host refuses it.
     func trouble(at endpoint: APNsEndpoint) -> String? { circuits.withLock { $0[endpoint]?.reason } }
 
-    /// Why nothing may be sent there now; nil if this push may go.
-    func refusal(by endpoint: APNsEndpoint, at now: () -> Instant) -> String? {
-        guard isDistrusted.load(ordering: .relaxed) else { return nil }
-        guard case .refused(let reason) = circuits.withLock({ $0[endpoint]?.enter(at: now()) }) else { return nil }
-        return reason
+    /// Whether a push may be sent there now.
+    func entry(to endpoint: APNsEndpoint, at now: () -> Instant) -> CredentialCircuit.Entry {
+        guard isDistrusted.load(ordering: .relaxed) else { return .free }
+        return circuits.withLock { $0[endpoint]?.enter(at: now()) } ?? .free
     }
 
     func learn(

@@ -59,8 +59,13 @@ final class APNsPool {
 
     func take(_ passage: Passage, again: Bool) {
         passage.pool = self
-        if let reason = identity.refusal(by: endpoint, at: office.time.instant) {
-            return leave(passage, .credentialFault(reason), .credential)
+        // A trial goes on until it has its answer.
+        if passage.triedFor !== identity {
+            switch identity.entry(to: endpoint, at: office.time.instant) {
+            case .free: break
+            case .trial: passage.triedFor = identity
+            case .refused(let reason): return leave(passage, .credentialFault(reason), .credential)
+            }
         }
         if queue.isEmpty, let connection = choose(), connection.begin(passage) { return desk.touch() }
         guard again || queue.count < office.options.capacity else {

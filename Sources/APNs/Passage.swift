@@ -25,6 +25,8 @@ final class Passage {
     var settings = 0
     /// The provider token that it was sent with.
     var bearer: String?
+    /// Whose circuit has let it in to try.
+    var triedFor: APNsIdentity?
     /// How often the service has certainly not worked on it.
     var refusals = 0
     /// Answers that have already made us repeat it.
