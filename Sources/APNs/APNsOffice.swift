@@ -77,7 +77,7 @@ final class APNsOffice: Sendable {
                 state.doubt.accepted(environment)
                 hasDoubts.store(state.doubt.isLeft, ordering: .relaxed)
             }
-        case .badToken:
+        case .badToken, .foreignToken:
             state.withLock { state in
                 state.doubt.bad(environment)
                 hasDoubts.store(true, ordering: .relaxed)

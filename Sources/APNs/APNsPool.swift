@@ -163,7 +163,7 @@ final class APNsPool {
     private func situation(_ passage: Passage, _ meaning: APNsAnswer.Meaning) -> APNsSituation {
         var situation = APNsSituation(sentAt: Timestamp(milliseconds: 0), repeatedFor: passage.repeatedFor)
         switch meaning {
-        case .badToken, .goneToken:
+        case .badToken, .foreignToken, .goneToken:
             situation.sentAt = office.time.now() - (loop.time.instant() - passage.sentAt)
             situation.doubtsEnvironment = office.doubts(passage.push.environment)
         case .expiredCredential:

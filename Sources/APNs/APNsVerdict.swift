@@ -40,7 +40,7 @@ struct APNsSituation {
     var repeatedFor: Set<APNsAnswer.Meaning> = []
     /// Whether the provider token that was sent is old enough to be followed by another.
     var mayRenew = true
-    /// Whether so many tokens were bad in a row that the environment, not the tokens, must be wrong.
+    /// Whether so many tokens were bad in a row that the environment or the topic, not the tokens, must be wrong.
     var doubtsEnvironment = false
 }
 
@@ -49,13 +49,16 @@ extension APNsAnswer {
         switch meaning {
         case .accepted:
             APNsVerdict(push: .settle(.accepted))
-        case .badToken where situation.doubtsEnvironment:
+        case .badToken where situation.doubtsEnvironment, .foreignToken where situation.doubtsEnvironment:
             APNsVerdict(push: .settle(.badRequest(text)), alarm: true)
         case .badToken:
             APNsVerdict(push: .settle(.tokenDead(since: situation.sentAt, reason: text)))
         case .goneToken:
             APNsVerdict(push: .settle(.tokenDead(since: timestamp ?? situation.sentAt, reason: text)))
-        case .foreignToken, .ourMistake:
+        case .foreignToken:
+            // Of no use until the phone has registered anew; but how does the token of another app come to us?
+            APNsVerdict(push: .settle(.tokenDead(since: situation.sentAt, reason: text)), alarm: true)
+        case .ourMistake:
             APNsVerdict(push: .settle(.badRequest(text)), alarm: true)
         case .idleConnection, .serverTrouble:
             APNsVerdict(push: mayRepeat(situation) ? .repeatElsewhere : later(.seconds(5)), connection: .replace)

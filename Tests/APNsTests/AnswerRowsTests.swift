@@ -72,7 +72,7 @@ import World
         [
             Row([.accept], "accepted"),
             Row(refuse(.badDeviceToken), "dead: BadDeviceToken"),
-            Row(refuse(.deviceTokenNotForTopic), "bad request: DeviceTokenNotForTopic", alarms: true),
+            Row(refuse(.deviceTokenNotForTopic), "dead: DeviceTokenNotForTopic", alarms: true),
         ]
         + ourMistakes.map { Row(refuse($0), "bad request: \($0.rawValue)", alarms: true) }
         + [

@@ -35,7 +35,7 @@ import World
         (400, "BadCollapseId"), (400, "BadExpirationDate"), (400, "BadMessageId"), (400, "BadPriority"),
         (400, "BadTopic"), (400, "DuplicateHeaders"), (400, "InvalidPushType"), (400, "MissingDeviceToken"),
         (400, "MissingTopic"), (400, "PayloadEmpty"), (404, "BadPath"), (405, "MethodNotAllowed"),
-        (413, "PayloadTooLarge"), (400, "DeviceTokenNotForTopic"),
+        (413, "PayloadTooLarge"),
     ].map { (status: Int, reason: String) in
         Row(status, reason, APNsVerdict(push: .settle(.badRequest(reason)), alarm: true))
     }
@@ -56,6 +56,9 @@ import World
         Row(
             400, "BadDeviceToken",
             APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "BadDeviceToken")))),
+        Row(
+            400, "DeviceTokenNotForTopic",
+            APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "DeviceTokenNotForTopic")), alarm: true)),
         Row(400, "IdleTimeout", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         Row(
             403, "ExpiredProviderToken",

@@ -41,16 +41,17 @@ import World
         }
     }
 
-    @Test func manyBadTokensAreTheEnvironmentsFault() async throws {
+    @Test(arguments: [AppleReason.badDeviceToken, .deviceTokenNotForTopic])
+    func manyBadTokensAreTheSettingsFault(reason: AppleReason) async throws {
         try await Rig.with { rig in
-            rig.apple.script("a1", .refuse(.badDeviceToken), repeatsLast: true)
+            rig.apple.script("a1", .refuse(reason), repeatsLast: true)
             for _ in 0..<5 {
                 guard case .tokenDead = await rig.send(rig.push()) else {
                     Issue.record("not taken for dead")
                     return
                 }
             }
-            #expect(await rig.send(rig.push()) == .badRequest("BadDeviceToken"))
+            #expect(await rig.send(rig.push()) == .badRequest(reason.rawValue))
             #expect(await rig.send(rig.push("b2")) == .accepted)
             guard case .tokenDead = await rig.send(rig.push()) else {
                 Issue.record("an accepted push ends the doubt")
