@@ -14,7 +14,7 @@ final class APNsConnection {
     private let pool: APNsPool
     private let loop: EventLoop
     private let options: APNsOptions
-    private let openedAt: Instant
+    let openedAt: Instant
     /// When something last came from it,
     private(set) var heardAt: Instant
     /// when the service last did something about a push: a PING is answered by others than those who do the work,

@@ -16,6 +16,7 @@ final class APNsSlot {
     private struct Attempt {
         let wire: any APNsWire
         let address: String
+        let began: Instant
     }
 
     private enum Cause {
@@ -124,7 +125,7 @@ final class APNsSlot {
             case .go(let name):
                 guard let address = addresses.first(where: { $0.description == name }) else { return }
                 let wire = dial(address) { [self] failure in dialed(failure, number, name) }
-                state = .connecting(number, Attempt(wire: wire, address: name))
+                state = .connecting(number, Attempt(wire: wire, address: name, began: now))
             }
         }
     }
@@ -141,7 +142,7 @@ final class APNsSlot {
             let reason = failure ?? wire.goAwayReason ?? "closed by the server"
             let now = loop.now
             let pause = office.withBook(pool.endpoint) {
-                $0.failed(address, reason, wasOpen: false, at: now, office.randomness)
+                $0.failed(address, reason, wasOpen: false, began: attempt.began, at: now, office.randomness)
             }
             return failed(reason, pause)
         }
@@ -181,7 +182,7 @@ final class APNsSlot {
             return open(urgent: pool.isInNeed)
         }
         let pause = office.withBook(pool.endpoint) {
-            $0.failed(address, reason, wasOpen: true, at: now, office.randomness)
+            $0.failed(address, reason, wasOpen: true, began: connection.openedAt, at: now, office.randomness)
         }
         failed(reason, pause)
         pool.pump()

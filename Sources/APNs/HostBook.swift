@@ -16,6 +16,8 @@ struct HostBook {
         var connections = 0
         var backoff = Backoff()
         var leftAloneUntil: Instant?
+        /// When the last failure was counted.
+        var failedAt: Instant?
     }
 
     /// Names may resolve to other addresses every time: those that were of no use are forgotten.
@@ -82,13 +84,19 @@ struct HostBook {
     }
 
     /// A claim that came to nothing, or (`wasOpen`) a connection that served nothing. Returns for how long the address
-    /// is left alone.
+    /// is left alone. `began`: when it was claimed, or opened. All those that were under way when one of them failed meet
+    /// the same trouble, which counts once.
     mutating func failed(
-        _ address: String, _ reason: String, wasOpen: Bool, at now: Instant, _ randomness: any Randomness
+        _ address: String, _ reason: String, wasOpen: Bool, began: Instant, at now: Instant,
+        _ randomness: any Randomness
     ) -> Duration {
         ended(address, wasOpen: wasOpen)
         failure = reason
         var place = places[address, default: Place()]
+        if let failedAt = place.failedAt, began < failedAt {
+            return max((place.leftAloneUntil ?? now) - now, .zero)
+        }
+        place.failedAt = now
         var pause = place.backoff.failed(randomness)
         // One that stood may have gone away for reasons of its own: the first time it is replaced at once.
         if wasOpen, place.backoff.failures == 1 { pause = .zero }

@@ -14,8 +14,11 @@ import World
         book.claim(addresses, own: own, at: at(now), trial: Self.trial)
     }
 
-    private func failed(_ book: inout HostBook, _ address: String, wasOpen: Bool = false, at now: Int64) -> Duration {
-        book.failed(address, "refused", wasOpen: wasOpen, at: at(now), HighestChance())
+    private func failed(
+        _ book: inout HostBook, _ address: String, wasOpen: Bool = false, began: Int64? = nil, at now: Int64
+    ) -> Duration {
+        book.failed(
+            address, "refused", wasOpen: wasOpen, began: at(began ?? now), at: at(now), HighestChance())
     }
 
     @Test func connectionsGoWhereFewAre() {
@@ -84,6 +87,22 @@ import World
         #expect(failed(&book, "a", wasOpen: true, at: 0) == .zero)
         #expect(claim(&book, ["a"]) == .go("a"))
         #expect(failed(&book, "a", at: 1) == .seconds(3))
+    }
+
+    @Test func oneOutageCountsOnce() {
+        var book = HostBook()
+        for slot in 0..<16 as Range<Int64> { #expect(claim(&book, ["a"], at: slot * 200) == .go("a")) }
+        #expect(failed(&book, "a", began: 0, at: 4000) == .milliseconds(1500))
+        for slot in 1..<7 as Range<Int64> {
+            #expect(failed(&book, "a", began: slot * 200, at: 4000 + slot * 200) == .milliseconds(1500 - slot * 200))
+        }
+        #expect(claim(&book, ["a"], at: 5500) == .go("a"), "one tries")
+        // Those that are late do not open the way for others, and do not make the pause longer.
+        for slot in 7..<16 as Range<Int64> {
+            #expect(failed(&book, "a", began: slot * 200, at: 5600) == .milliseconds(3900))
+        }
+        #expect(claim(&book, ["a"], at: 5600) == .wait(until: at(9500)))
+        #expect(failed(&book, "a", began: 5500, at: 9500) == .seconds(3), "this one began after it")
     }
 
     @Test func aHostIsInTroubleWhileNothingIsOpen() {
