@@ -8,6 +8,8 @@ import World
 final class APNsConnection {
     /// One that stood for so long was a good one, even if there was nothing to send.
     private static let steady = Duration.seconds(60)
+    /// One that is closed after so long without having been given anything was closed for being idle.
+    private static let idle = Duration.seconds(10)
 
     let wire: any APNsWire
     let address: String
@@ -23,6 +25,8 @@ final class APNsConnection {
     private var busySince: Instant
     /// and when it was last used.
     private(set) var usedAt: Instant
+    /// It has been given a push.
+    private var isUsed = false
     /// It has done some work for us.
     private(set) var hasServed = false
     /// It may have more than one stream: always with a certificate, with a provider token once that has been seen to be
@@ -53,7 +57,8 @@ final class APNsConnection {
 
     var isOpen: Bool { wire.state == .open }
     /// Whether it was worth opening.
-    var wasGood: Bool { hasServed || isDismissed || loop.now - openedAt >= Self.steady }
+    var wasGood: Bool { hasServed || isDismissed || isSteady || !isUsed && loop.now - openedAt >= Self.idle }
+    var isSteady: Bool { loop.now - openedAt >= Self.steady }
     var endReason: String { isDead ? "no answer to a PING" : wire.goAwayReason ?? "closed" }
 
     /// How many pushes it would take now.
@@ -83,6 +88,7 @@ final class APNsConnection {
                 completion: { [self] result in came(passage, result) })
         else { return false }
         let now = loop.now
+        isUsed = true
         passage.connection = self
         passage.stream = stream
         passage.bearer = bearer

@@ -176,7 +176,10 @@ final class APNsSlot {
         let (now, address) = (loop.now, connection.address)
         guard !connection.wasGood else {
             backoff.succeeded()
-            office.withBook(pool.endpoint) { $0.ended(address, wasOpen: true) }
+            office.withBook(pool.endpoint) {
+                if connection.isSteady { $0.served(address) }
+                $0.ended(address, wasOpen: true)
+            }
             note(reason, .zero)
             pool.pump()
             return open(urgent: pool.isInNeed)

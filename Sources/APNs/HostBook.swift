@@ -77,7 +77,7 @@ struct HostBook {
         places[address]?.leftAloneUntil = nil
     }
 
-    /// It has done its work for us: what went wrong before is over.
+    /// It has done its work for us, or has stood for long: what went wrong before is over.
     mutating func served(_ address: String) {
         places[address]?.backoff.succeeded()
         places[address]?.leftAloneUntil = nil

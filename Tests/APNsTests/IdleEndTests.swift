@@ -1,0 +1,60 @@
+import Pushing
+import Testing
+import World
+
+@testable import APNs
+
+/// Connections that end while nothing is to be sent.
+@Suite struct IdleEndTests {
+    /// Some service, or something on the way to it, does not like connections that say nothing.
+    @Test func closingIdleConnectionsIsNoFailure() throws {
+        let stand = try PoolStand(connections: 2)
+        stand.enter { stand.desk.warmUp() }
+        for _ in 0..<10 {
+            stand.open()
+            #expect(stand.wires().count { $0.state == .open } == 2)
+            stand.pass(.seconds(30))
+            stand.enter { for wire in stand.wires() { wire.close() } }
+        }
+        stand.open()
+        let push = stand.send()
+        let carrying = try #require(stand.wires().first { !$0.underway.isEmpty })
+        try stand.answer(carrying)
+        #expect(stand.outcomes(push) == [.accepted])
+    }
+
+    @Test func closingThemAtOnceIsOne() throws {
+        let stand = try PoolStand()
+        stand.enter { stand.desk.warmUp() }
+        // The first two are for nothing; from then on each takes its time.
+        for _ in 0..<5 {
+            stand.open()
+            stand.enter { for wire in stand.wires() { wire.close() } }
+        }
+        let count = stand.wires().count
+        #expect(count < 5)
+        stand.pass(.seconds(120))
+        #expect(stand.wires().count == count + 1, "it is opened again, later")
+    }
+
+    @Test func aSteadyConnectionEndsWhatWasHeldAgainstItsAddress() throws {
+        let stand = try PoolStand()
+        stand.enter { stand.desk.warmUp() }
+        stand.settle()
+        for _ in 0..<6 {
+            let last = try stand.wire()
+            stand.enter { last.refuse() }
+            stand.pass(.seconds(120))
+        }
+        stand.open()
+        stand.pass(.seconds(61))
+        let steady = try stand.wire()
+        #expect(steady.state == .open)
+        stand.enter { steady.close() }
+        let next = try stand.wire()
+        #expect(next !== steady, "at once")
+        stand.enter { next.refuse() }
+        stand.pass(.seconds(2))
+        #expect(try stand.wire() !== next, "a first failure costs a second and a half at most")
+    }
+}
