@@ -34,6 +34,8 @@ final class APNsConnection {
     private var isProven: Bool
     /// It has been asked whether it still stands, and has not said so yet.
     private(set) var isSuspected = false
+    /// How often it has been asked that.
+    private var doubts = 0
     private var isDead = false
     /// It is not its fault that it goes.
     private var isDismissed = false
@@ -157,6 +159,8 @@ final class APNsConnection {
     func suspect() {
         guard !isSuspected, wire.state != .closed else { return }
         isSuspected = true
+        doubts += 1
+        let doubt = doubts
         wire.ping { [weak self] trip in
             guard let self else { return }
             guard trip == nil else {
@@ -165,6 +169,8 @@ final class APNsConnection {
                 return
             }
             guard wire.state != .closed else { return }
+            // It has been heard since, and only this word is late: it is asked again, if it has not been.
+            guard isSuspected, doubt == doubts else { return suspect() }
             isDead = true
             wire.close()
         }

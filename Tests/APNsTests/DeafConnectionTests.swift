@@ -56,4 +56,25 @@ import World
         #expect(stand.outcomes(push) == [.ambiguous("no answer in time")])
         #expect(wire.state == .open)
     }
+
+    @Test func oneThatAnswersPushesMayBeLateWithAPing() throws {
+        let stand = try PoolStand()
+        stand.enter { stand.desk.warmUp() }
+        stand.open()
+        let wire = try stand.wire()
+        let first = stand.send()
+        let second = stand.send()
+        stand.pass(.seconds(3))
+        #expect(wire.isDoubted)
+        try stand.answer(wire)
+        #expect(stand.outcomes(first) == [.accepted])
+        stand.enter { wire.failPings() }
+        #expect(wire.state == .open)
+        try stand.answer(wire)
+        #expect(stand.outcomes(second) == [.accepted])
+        // It has been asked anew, and now says nothing at all.
+        stand.enter { wire.failPings() }
+        stand.enter { wire.failPings() }
+        #expect(wire.state == .closed)
+    }
 }
