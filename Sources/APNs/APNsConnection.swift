@@ -37,6 +37,8 @@ final class APNsConnection {
     /// How often it has been asked that.
     private var doubts = 0
     private var isDead = false
+    /// The service's GOAWAY has been counted.
+    private var hasGoneAway = false
     /// It is not its fault that it goes.
     private var isDismissed = false
     private var watchTimer: (id: TimerID, at: Instant)?
@@ -199,6 +201,13 @@ final class APNsConnection {
     }
 
     // MARK: The end
+
+    /// A GOAWAY may come when it is not in use any more as well.
+    func countGoAway() {
+        guard !hasGoneAway, wire.goAwayReason != nil else { return }
+        hasGoneAway = true
+        pool.office.observer?.goAway(host: pool.endpoint.host, reason: endReason)
+    }
 
     /// Answers what it has been asked, and is closed when that is over.
     func retire() {

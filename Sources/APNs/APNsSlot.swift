@@ -139,6 +139,7 @@ final class APNsSlot {
         // It may have been lost again before anybody could use it.
         guard failure == nil, wire.state == .open else {
             wire.close()
+            if let reason = wire.goAwayReason { office.observer?.goAway(host: pool.endpoint.host, reason: reason) }
             let reason = failure ?? wire.goAwayReason ?? "closed by the server"
             let now = loop.now
             let pause = office.withBook(pool.endpoint) {
@@ -161,6 +162,7 @@ final class APNsSlot {
     private func changed(_ connection: APNsConnection, _ now: ClientState) {
         if connection === self.connection { left(connection) }
         if now == .closed {
+            connection.countGoAway()
             connection.ended()
             pool.ended(connection)
         }
@@ -171,8 +173,7 @@ final class APNsSlot {
         state = .idle
         pool.retire(connection)
         let reason = connection.endReason
-        let host = pool.endpoint.host
-        if connection.wire.goAwayReason != nil { office.observer?.goAway(host: host, reason: reason) }
+        connection.countGoAway()
         let (now, address) = (loop.now, connection.address)
         guard !connection.wasGood else {
             backoff.succeeded()

@@ -1,4 +1,3 @@
-import APNs
 import EventLoop
 import FakeAPNs
 import HTTP2
@@ -6,6 +5,8 @@ import Pushing
 import Synchronization
 import Testing
 import World
+
+@testable import APNs
 
 /// Writes down what it is told, without what cannot be foreseen.
 private final class Notes: APNsObserver {
@@ -89,6 +90,42 @@ private final class Notes: APNsObserver {
             snapshot = rig.sender.snapshot()
             #expect(snapshot.connections == 0)
             #expect(snapshot.inFlight == 0)
+        }
+    }
+
+    @Test func everyGoAwayIsCountedOnce() throws {
+        let notes = Notes()
+        let stand = try PoolStand(observer: notes)
+        func goAways() -> Int { notes.all.count { $0.hasPrefix("goaway") } }
+        stand.enter { stand.desk.warmUp() }
+        stand.open()
+        let wire = try stand.wire()
+        let first = stand.send()
+        let second = stand.send()
+        // It is replaced by the one answer, and says with the other that it goes.
+        try stand.answer(wire, 503, "ServiceUnavailable")
+        #expect(wire.state == .goingAway)
+        #expect(goAways() == 0)
+        let last = try #require(wire.underway.last)
+        stand.enter { wire.goAway(last: last) }
+        try stand.answer(wire)
+        #expect(wire.state == .closed)
+        #expect(goAways() == 1)
+        stand.open()
+        try stand.answer(stand.wire())
+        #expect(stand.outcomes(first) == [.accepted])
+        #expect(stand.outcomes(second) == [.accepted])
+        let next = try stand.wire()
+        stand.enter { next.goAway(last: -1) }
+        #expect(goAways() == 2)
+    }
+
+    @Test func aGoAwayInsteadOfSettingsIsCounted() async throws {
+        let notes = Notes()
+        try await Rig.with(observer: notes) { rig in
+            rig.apple.meet(.goAway)
+            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(notes.all.count { $0.hasPrefix("goaway") } == 1)
         }
     }
 }

@@ -144,7 +144,7 @@ final class SimulatedWire: APNsWire {
 
     /// What is above `last` was not worked on.
     func goAway(last: Int32) {
-        guard state == .open else { return }
+        guard state == .open || state == .goingAway else { return }
         goAwayReason = "GOAWAY 0"
         state = .goingAway
         for number in underway where number > last { reset(number, isRefused: true) }
