@@ -41,6 +41,7 @@ final class ProviderToken: Sendable {
     /// The value of `authorization`. `later` runs its work when the caller has nothing more urgent to do.
     func bearer(later: (@escaping @Sendable () -> Void) -> Void) -> String {
         let (bearer, mustRenew) = state.withLock { state in
+            state.life.go(on: time.instant())
             switch state.life.need(at: time.instant()) {
             case .none: return (state.life.current.bearer, false)
             case .renewalFirst:
@@ -70,14 +71,16 @@ final class ProviderToken: Sendable {
     /// Whether an answer that this token has expired can be followed by another token: there is one already, or one
     /// may be made.
     func mayFollow(_ bearer: String) -> Bool {
-        state.withLock { $0.life.current.bearer != bearer || $0.life.mayMint(at: time.instant()) }
+        state.withLock { state in
+            state.life.current.bearer != bearer || state.life.hasNewer || state.life.mayMint(at: time.instant())
+        }
     }
 
     /// However many requests were refused with it, one token follows.
     func replace(_ bearer: String) {
         state.withLock { state in
-            guard state.life.current.bearer == bearer, state.life.mayMint(at: time.instant()) else { return }
-            mint(&state.life)
+            guard state.life.current.bearer == bearer, !state.life.goForward() else { return }
+            if state.life.mayMint(at: time.instant()) { mint(&state.life) }
         }
     }
 

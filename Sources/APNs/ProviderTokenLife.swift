@@ -7,7 +7,8 @@ struct ProviderTokenLife {
     /// From here on it is not sent before it is replaced.
     static let latest = Duration.seconds(50 * 60)
     static let hold = Duration.seconds(20 * 60)
-    private static let expiry = Duration.seconds(60 * 60)
+    /// From here on Apple is about to call it expired.
+    private static let expiry = Duration.seconds(60 * 60 - 30)
 
     struct Minted: Equatable {
         let bearer: String
@@ -23,7 +24,8 @@ struct ProviderTokenLife {
     }
 
     private(set) var current: Minted
-    private var previous: Minted?
+    /// The one before; or the one after, when Apple wanted none so soon.
+    private var other: Minted?
     private var held: Instant?
 
     init(_ first: Minted) { current = first }
@@ -41,7 +43,7 @@ struct ProviderTokenLife {
     }
 
     mutating func minted(_ token: Minted) {
-        previous = current
+        other = current
         current = token
         held = nil
     }
@@ -49,8 +51,24 @@ struct ProviderTokenLife {
     /// Apple has had too many tokens of us: no new one for a while, and back to the last one if it still counts.
     mutating func tooMany(_ bearer: String, at now: Instant) {
         held = now
-        guard bearer == current.bearer, let previous, now - previous.at < Self.expiry else { return }
-        current = previous
-        self.previous = nil
+        guard bearer == current.bearer, let before = other, before.at < current.at, now - before.at < Self.expiry else {
+            return
+        }
+        (current, other) = (before, current)
     }
+
+    /// The one that came too soon is the better one when that before it has run out.
+    mutating func go(on now: Instant) {
+        if now - current.at >= Self.expiry { goForward() }
+    }
+
+    /// True if there was a newer one to go to.
+    @discardableResult
+    mutating func goForward() -> Bool {
+        guard hasNewer, let newer = other else { return false }
+        (current, other) = (newer, current)
+        return true
+    }
+
+    var hasNewer: Bool { other.map { $0.at > current.at } ?? false }
 }

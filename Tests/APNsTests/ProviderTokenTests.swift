@@ -105,6 +105,32 @@ import World
         #expect(bearer() != first)
     }
 
+    @Test func theOneThatCameTooSoonFollowsTheOneThatRunsOut() {
+        let first = bearer()
+        time.advance(by: minutes(46))
+        _ = bearer()
+        let second = bearer()
+        token.tooMany(second)
+        #expect(bearer() == first)
+        time.advance(by: minutes(13))
+        #expect(bearer() == first)
+        time.advance(by: minutes(1))
+        #expect(bearer() == second, "Apple would call the first expired, and none may be minted")
+        #expect(sink.lines.filter { $0.contains("apns.token.minted") }.count == 1)
+    }
+
+    @Test func anAnswerCanSayThatItHasRunOut() {
+        let first = bearer()
+        time.advance(by: minutes(46))
+        _ = bearer()
+        let second = bearer()
+        token.tooMany(second)
+        #expect(token.mayFollow(first))
+        token.replace(first)
+        #expect(bearer() == second)
+        #expect(sink.lines.filter { $0.contains("apns.token.minted") }.count == 1)
+    }
+
     @Test func withNothingBeforeItTheTokenStays() {
         let first = bearer()
         token.tooMany(first)
