@@ -9,6 +9,8 @@ final class APNsIdentity: Sendable {
     let tls: TLSClientContext
     /// Nil where a certificate speaks for us.
     let token: ProviderToken?
+    /// Of the key before: who goes back to it soon goes on with its token, since Apple would not have another.
+    private let formerToken: ProviderToken?
     private let log: Log
     /// For each host one: a key may be for one of Apple's environments alone, and it is the phone that says where it is to
     /// be reached. What the one host says against us says nothing about the other.
@@ -16,24 +18,25 @@ final class APNsIdentity: Sendable {
     /// Whether any of them is worth asking: it hardly ever is.
     private let isDistrusted = Atomic(false)
 
-    /// - Parameter former: whose provider token goes on, if the key is the same.
+    /// - Parameter former: whose provider token, or that before it, goes on if the key is the same.
     init(
         _ credential: APNsCredential, trust: TLSClientContext.Roots, former: APNsIdentity? = nil,
         time: any TimeSource, log: Log
     ) throws {
         self.log = log
+        let known = [former?.token, former?.formerToken].compactMap(\.self)
         switch credential {
         case .token(let key, let keyID, let teamID):
             tls = try TLSClientContext(roots: trust)
-            if let token = former?.token, token.isOf(key, keyID: keyID, teamID: teamID) {
-                self.token = token
-            } else {
-                token = try ProviderToken(key: key, keyID: keyID, teamID: teamID, time: time, log: log)
-            }
+            token =
+                try known.first { $0.isOf(key, keyID: keyID, teamID: teamID) }
+                ?? ProviderToken(key: key, keyID: keyID, teamID: teamID, time: time, log: log)
         case .certificate(let chainPEM, let key):
             tls = try TLSClientContext(roots: trust, certificateChainPEM: chainPEM, privateKeyPEM: key)
             token = nil
         }
+        let own = token
+        formerToken = known.first { $0 !== own }
     }
 
     /// Why that host refuses it.

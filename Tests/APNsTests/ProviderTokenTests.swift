@@ -1,5 +1,6 @@
 import Bytes
 import Crypto
+import FakeAPNs
 import JSON
 import Log
 import Synchronization
@@ -129,6 +130,26 @@ import World
         token.replace(first)
         #expect(bearer() == second)
         #expect(sink.lines.filter { $0.contains("apns.token.minted") }.count == 1)
+    }
+
+    @Test func aKeyThatComesBackHasItsToken() throws {
+        let team = try FakeTeam(at: time.now())
+        let provider = try team.issueProvider(at: time.now())
+        let log = Log(time: time, sink: sink)
+        func identity(_ credential: APNsCredential, after former: APNsIdentity?) throws -> APNsIdentity {
+            try APNsIdentity(
+                credential, trust: .pem(try team.authority.certificatePEM()), former: former, time: time, log: log)
+        }
+        let other = try P256PrivateKey.generate()
+        let mine = APNsCredential.token(key: key, keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
+        let first = try identity(mine, after: nil)
+        let second = try identity(.token(key: other, keyID: "ABC123DEFG", teamID: "DEF123GHIJ"), after: first)
+        #expect(second.token !== first.token)
+        #expect(try identity(mine, after: second).token === first.token)
+        let certificate = APNsCredential.certificate(
+            chainPEM: try provider.certificatePEM(), key: try provider.keyPEM())
+        #expect(try identity(mine, after: identity(certificate, after: first)).token === first.token)
+        #expect(try identity(mine, after: nil).token !== first.token)
     }
 
     @Test func withNothingBeforeItTheTokenStays() {
