@@ -38,6 +38,9 @@ public final class RunningTransfer {
         client?.give(up: self, .cancelled, "cancelled")
     }
 
+    /// A connection on which the server's machine confirms nothing for so long is dead: libcurl would go on using it.
+    private static let unacknowledged = Duration.seconds(5)
+
     // MARK: What libcurl calls
 
     /// A socket for that address, or none where it may not be connected to.
@@ -51,7 +54,9 @@ public final class RunningTransfer {
             return -1
         }
         let kind = given.pointee.socktype | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-        return socket(given.pointee.family, kind, given.pointee.protocol)
+        let fd = socket(given.pointee.family, kind, given.pointee.protocol)
+        if fd >= 0 { Socket.setUserTimeout(fd, Self.unacknowledged) }
+        return fd
     }
 
     func isAboutToSend() { isReady = true }

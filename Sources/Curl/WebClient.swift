@@ -122,6 +122,9 @@ public final class WebClient {
     func give(up transfer: RunningTransfer, _ cause: TransferFailure.Cause, _ reason: String) {
         precondition(loop.isCurrent, "WebClient: not on its loop")
         guard let easy = transfer.easy else { return }
+        // A server that has heard and says nothing may never speak on this connection again. It is closed with the last
+        // transfer that it carries.
+        if cause == .deadline, transfer.isReady { _ = ccurl_set_number(easy, CURLOPT_FORBID_REUSE, 1) }
         finish(transfer, .failure(transfer.failure(cause, status: Int(ccurl_status(easy)), reason)))
     }
 

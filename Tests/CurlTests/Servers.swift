@@ -35,14 +35,15 @@ struct Scene: Sendable {
 
     /// Serves HTTP/2 over TLS, and is gone when the test is.
     func serving<Value: Sendable>(
-        _ answer: @escaping @Sendable (Request) -> Reply, _ body: (LoopBound<HTTP2Server>, UInt16) async throws -> Value
+        _ answer: @escaping @Sendable (Request) -> Reply, keeper: LoopBound<SilentStart>? = nil,
+        _ body: (LoopBound<HTTP2Server>, UInt16) async throws -> Value
     ) async throws -> Value {
         let tls = try certificates.serverContext()
         let address = try #require(SocketAddress(host: "127.0.0.1", port: 0))
         let started = await loop.perform { [loop] in
             Result { () throws -> (LoopBound<HTTP2Server>, UInt16) in
                 let server = try HTTP2Server(
-                    loop: loop, address: address, tls: tls, handler: Answering(body: answer),
+                    loop: loop, address: address, tls: tls, handler: Answering(body: answer), keeper: keeper?.value,
                     log: Log(sink: MemorySink()))
                 try server.start()
                 return (LoopBound(server, on: loop), server.port)
@@ -93,6 +94,35 @@ struct Scene: Sendable {
             } catch { return .failure(error) }
         }
         return try result.get()
+    }
+}
+
+/// Has a server answer nothing on its first connection.
+final class SilentStart: ServerKeeper {
+    private(set) var connections = 0
+    /// Called when a request has come there.
+    var heard: () -> Void = {}
+
+    func admit(_ number: Int) -> Admission {
+        connections = number
+        return .serve
+    }
+
+    func opened(_ connection: ServerConnection) -> any ConnectionKeeper { Line(self, isSilent: connection.number == 1) }
+
+    private final class Line: ConnectionKeeper {
+        unowned let start: SilentStart
+        let isSilent: Bool
+
+        init(_ start: SilentStart, isSilent: Bool) { (self.start, self.isSilent) = (start, isSilent) }
+
+        func handle(_ request: Request, stream: Int32) -> Reply? {
+            guard isSilent else { return .now(Response(status: 200)) }
+            start.heard()
+            return nil
+        }
+        func closed(stream: Int32) {}
+        func ended() {}
     }
 }
 

@@ -189,6 +189,32 @@ import Testing
         }
     }
 
+    @Test func aConnectionThatFellSilentIsNotUsedAgain() async throws {
+        try await Scene.with { scene in
+            let start = await scene.loop.perform { [loop = scene.loop] in LoopBound(SilentStart(), on: loop) }
+            try await scene.serving({ _ in .now(Response(status: 500)) }, keeper: start) { _, port in
+                let one = try transfer("https://localhost:\(port)/")
+                let (first, second, connections) = try await scene.sending { client in
+                    let first = await withUnsafeContinuation {
+                        (continuation: UnsafeContinuation<Result<Response, TransferFailure>, Never>) in
+                        let running = client.start(one) { continuation.resume(returning: $0) }
+                        // The deadline is over the moment that the server has heard.
+                        start.value.heard = { client.give(up: running, .deadline, "no answer in time") }
+                    }
+                    start.value.heard = {}
+                    return (first, await client.send(one), start.value.connections)
+                }
+                guard case .failure(let failed) = first else {
+                    Issue.record("\(first)")
+                    return
+                }
+                #expect(failed.cause == .deadline && failed.mayHaveArrived)
+                #expect(try second.get().status == 200)
+                #expect(connections == 2)
+            }
+        }
+    }
+
     @Test func aBodyWithoutEndIsCutOff() async throws {
         try await Scene.with { scene in
             let start = "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n" + String(repeating: "x", count: 4000)
