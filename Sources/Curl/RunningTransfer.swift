@@ -115,7 +115,8 @@ public final class RunningTransfer {
             guard let refusedAddress else { return (.unreachable, text) }
             return (.refusedAddress, "the host is at an address that is \(refusedAddress)")
         case CURLE_COULDNT_RESOLVE_HOST: return (.unknownHost, text)
-        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION: return (.untrusted, text)
+        case CURLE_SSL_CONNECT_ERROR: return (.unreachable, text)
+        case CURLE_PEER_FAILED_VERIFICATION: return (.untrusted, text)
         // Only connecting is timed by libcurl.
         case CURLE_OPERATION_TIMEDOUT: return (isReady ? .deadline : .unreachable, "no connection in time")
         default: return (.broken, text)

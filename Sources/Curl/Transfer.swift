@@ -36,8 +36,9 @@ public struct TransferFailure: Error, Sendable, Equatable, CustomStringConvertib
         /// The name leads only to addresses that may not be connected to.
         case refusedAddress
         case unknownHost
+        /// No connection, or no TLS over it: a server that is being restarted breaks that off, too.
         case unreachable
-        /// TLS came to nothing: most likely the server could not prove who it is.
+        /// The server could not prove who it is.
         case untrusted
         case deadline
         case cancelled

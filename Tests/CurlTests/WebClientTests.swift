@@ -167,6 +167,16 @@ import Testing
         }
     }
 
+    @Test func aHandshakeThatBreaksProvesNothing() async throws {
+        try await Scene.with { scene in
+            try await scene.speaking("HTTP/1.1 503 Restarting\r\n\r\n") { _, port in
+                let failed = try await failure(scene, try transfer("https://localhost:\(port)/"))
+                #expect(failed?.cause == .unreachable)
+                #expect(failed?.mayHaveArrived == false)
+            }
+        }
+    }
+
     @Test func silenceEndsAtTheDeadline() async throws {
         try await Scene.with { scene in
             let never = Reply.later(deadline: patience, late: Response(status: 503)) {
