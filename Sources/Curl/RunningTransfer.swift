@@ -17,7 +17,9 @@ public final class RunningTransfer {
 
     /// Set when a connection stands and the request is about to be written.
     private(set) var isReady = false
+    /// Why it may be connected to none of the addresses that were tried.
     private(set) var refusedAddress: String?
+    private var wasLetThrough = false
     private var fields = Fields()
     private var head = 0
     private var body: [UInt8] = []
@@ -49,14 +51,19 @@ public final class RunningTransfer {
         // In place: it may be longer than the type that its first bytes have.
         let address = UnsafeRawBufferPointer(
             start: UnsafeRawPointer(given) + offset, count: Int(given.pointee.addrlen))
-        if let refusal = addresses.refusal(ofSocketAddress: address) {
-            refusedAddress = refusal
-            return -1
-        }
+        guard mayConnect(to: address) else { return -1 }
         let kind = given.pointee.socktype | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         let fd = socket(given.pointee.family, kind, given.pointee.protocol)
         if fd >= 0 { Socket.setUserTimeout(fd, Self.unacknowledged) }
         return fd
+    }
+
+    /// To a `sockaddr`. Of several addresses one is enough: where it does not answer, that is all that is wrong.
+    func mayConnect(to address: UnsafeRawBufferPointer) -> Bool {
+        let refusal = addresses.refusal(ofSocketAddress: address)
+        if refusal == nil { wasLetThrough = true }
+        refusedAddress = wasLetThrough ? nil : refusal
+        return refusal == nil
     }
 
     func isAboutToSend() { isReady = true }

@@ -127,6 +127,24 @@ import Testing
         }
     }
 
+    @Test func oneAddressThatMayBeConnectedToIsEnough() async throws {
+        try await Scene.with { scene in
+            let one = try transfer("https://localhost/")
+            let reasons = try await scene.sending({ $0.addresses = AddressGuard() }) { client in
+                [["127.0.0.1"], ["127.0.0.1", "192.0.9.1"], ["192.0.9.1", "127.0.0.1"]].map { hosts in
+                    let running = RunningTransfer(one, client) { _ in }
+                    for host in hosts {
+                        SocketAddress(host: host, port: 443)?.withPointer { address, length in
+                            _ = running.mayConnect(to: UnsafeRawBufferPointer(start: address, count: Int(length)))
+                        }
+                    }
+                    return running.refusedAddress
+                }
+            }
+            #expect(reasons == ["loopback", nil, nil])
+        }
+    }
+
     @Test func redirectsAreAnswers() async throws {
         try await Scene.with { scene in
             let away = Response(status: 302, fields: Fields([Fields.Field("location", "https://localhost/elsewhere")]))
