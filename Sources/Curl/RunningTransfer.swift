@@ -111,7 +111,8 @@ public final class RunningTransfer {
     }
 
     func failure(_ cause: TransferFailure.Cause, status: Int = 0, _ reason: String) -> TransferFailure {
-        TransferFailure(cause, mayHaveArrived: isReady, status: status >= 200 ? status : nil, reason)
+        guard status >= 200 else { return TransferFailure(cause, mayHaveArrived: isReady, reason) }
+        return TransferFailure(cause, mayHaveArrived: isReady, status: status, fields: fields, reason)
     }
 
     private func explain(_ code: CURLcode) -> (TransferFailure.Cause, String) {

@@ -53,12 +53,17 @@ public struct TransferFailure: Error, Sendable, Equatable, CustomStringConvertib
     public let mayHaveArrived: Bool
     /// Of an answer of which the rest did not come.
     public let status: Int?
+    /// Those of that answer that did come.
+    public let fields: Fields
     public let reason: String
 
-    public init(_ cause: Cause, mayHaveArrived: Bool, status: Int? = nil, _ reason: String) {
+    public init(
+        _ cause: Cause, mayHaveArrived: Bool, status: Int? = nil, fields: Fields = Fields(), _ reason: String
+    ) {
         self.cause = cause
         self.mayHaveArrived = mayHaveArrived
         self.status = status
+        self.fields = fields
         self.reason = reason
     }
 

@@ -26,10 +26,8 @@ enum WebPushAnswer {
     }
 
     static func outcome(_ failure: TransferFailure, sentAt: Timestamp, now: Timestamp) -> PushOutcome {
-        // Of an answer that was cut off for its length, what it begins with is enough.
-        if failure.cause == .tooLarge, let status = failure.status {
-            return outcome(status, Fields(), sentAt: sentAt, now: now)
-        }
+        // What an answer begins with is enough, whatever became of the rest.
+        if let status = failure.status { return outcome(status, failure.fields, sentAt: sentAt, now: now) }
         if failure.mayHaveArrived { return .ambiguous(failure.reason) }
         switch failure.cause {
         case .refusedAddress, .malformed, .insecure, .untrusted: return .badRequest(failure.reason)

@@ -252,6 +252,7 @@ import Testing
                 #expect(failed?.cause == .tooLarge)
                 #expect(failed?.mayHaveArrived == true)
                 #expect(failed?.status == 200)
+                #expect(failed?.fields["content-length"] == "1000000000")
             }
         }
     }

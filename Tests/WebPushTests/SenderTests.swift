@@ -188,17 +188,23 @@ private struct Rig: Sendable {
     }
 
     private func outcome(
-        _ cause: TransferFailure.Cause, arrived: Bool = false, status: Int? = nil
+        _ cause: TransferFailure.Cause, arrived: Bool = false, status: Int? = nil, retryAfter: String? = nil
     ) -> PushOutcome {
-        WebPushAnswer.outcome(
-            TransferFailure(cause, mayHaveArrived: arrived, status: status, "why"), sentAt: now, now: now)
+        let fields = Fields(retryAfter.map { [Fields.Field("retry-after", $0)] } ?? [])
+        return WebPushAnswer.outcome(
+            TransferFailure(cause, mayHaveArrived: arrived, status: status, fields: fields, "why"), sentAt: now,
+            now: now)
     }
 
     @Test func whatDidNotComeBackIsToldApart() {
         #expect(outcome(.deadline, arrived: true) == .ambiguous("why"))
         #expect(outcome(.broken, arrived: true) == .ambiguous("why"))
         #expect(outcome(.tooLarge, arrived: true) == .ambiguous("why"))
-        #expect(outcome(.tooLarge, arrived: true, status: 201) == .accepted)
+        for cause in [TransferFailure.Cause.tooLarge, .broken, .deadline, .cancelled] {
+            #expect(outcome(cause, arrived: true, status: 201) == .accepted)
+            #expect(
+                outcome(cause, arrived: true, status: 503, retryAfter: "7") == .retryAfter(.seconds(7), reason: "503"))
+        }
         #expect(outcome(.deadline) == .retryAfter(.seconds(5), reason: "why"))
         #expect(outcome(.unreachable) == .retryAfter(.seconds(5), reason: "why"))
         #expect(outcome(.unknownHost) == .retryAfter(.seconds(5), reason: "why"))
