@@ -135,6 +135,8 @@ final class RawServer {
     private var watches: [Int32: Watch] = [:]
     private(set) var connections = 0
     private(set) var heard: [UInt8] = []
+    /// Called when somebody has said something.
+    var spoken: () -> Void = {}
 
     init(loop: EventLoop, _ bytes: [UInt8], again: Bool) throws {
         self.loop = loop
@@ -160,6 +162,7 @@ final class RawServer {
             isOver = count == 0
             if count > 0 {
                 heard += buffer[..<count]
+                spoken()
                 if again { watches[fd]?.change([.read, .write]) } else { say(fd) }
             }
         }

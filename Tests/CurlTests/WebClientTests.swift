@@ -104,11 +104,14 @@ import Testing
                 #expect(failed?.cause == .refusedAddress)
                 #expect(failed?.mayHaveArrived == false)
                 #expect(failed?.reason.contains("loopback") == true)
-                // Whatever was under way has arrived by now.
-                _ = try await scene.sending({ $0.allowsPlainHTTP = true }) { client in
-                    await client.send(Transfer(method: "GET", url: one.url, deadline: .milliseconds(50)))
+                // Connections are taken in the order in which they were made.
+                try await scene.sending { client in
+                    await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+                        let next = client.start(one) { _ in continuation.resume() }
+                        server.value.spoken = { next.cancel() }
+                    }
+                    server.value.spoken = {}
                 }
-                #expect(await scene.loop.perform { server.value.heard.first } == 0x16)
                 #expect(await scene.loop.perform { server.value.connections } == 1)
             }
         }
