@@ -101,7 +101,7 @@ public final class WebClient {
         }
         guard running.count < options.transfers else { return refused(.busy, "too many are under way") }
         guard perServer[transfer.url.origin, default: 0] < options.transfersPerServer else {
-            return refused(.busy, "too many are under way to \(transfer.url.host)")
+            return refused(.busy, "too many are under way to this server")
         }
         return nil
     }

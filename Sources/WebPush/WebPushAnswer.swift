@@ -28,12 +28,16 @@ enum WebPushAnswer {
     static func outcome(_ failure: TransferFailure, sentAt: Timestamp, now: Timestamp) -> PushOutcome {
         // What an answer begins with is enough, whatever became of the rest.
         if let status = failure.status { return outcome(status, failure.fields, sentAt: sentAt, now: now) }
-        if failure.mayHaveArrived { return .ambiguous(failure.reason) }
+        if failure.mayHaveArrived { return .ambiguous("no answer") }
         switch failure.cause {
-        case .refusedAddress, .malformed, .insecure, .untrusted: return .badRequest(failure.reason)
-        case .busy: return .retryAfter(.seconds(1), reason: failure.reason)
+        case .refusedAddress, .untrusted: return .badRequest(unreached)
+        case .malformed, .insecure: return .badRequest(failure.reason)
+        case .busy: return .retryAfter(.seconds(1), reason: "busy")
         case .unknownHost, .unreachable, .deadline, .cancelled, .tooLarge, .broken:
-            return .retryAfter(.seconds(5), reason: failure.reason)
+            return .retryAfter(.seconds(5), reason: unreached)
         }
     }
+
+    /// The website reads this, and perhaps the user, who chose the address: neither is told what our network is like.
+    private static let unreached = "not reached"
 }

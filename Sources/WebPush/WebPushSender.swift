@@ -98,7 +98,11 @@ public final class WebPushSender: Sendable {
             let outcome = WebPushAnswer.outcome(answer.status, answer.fields, sentAt: now, now: time.now())
             note(outcome, of: endpoint)
             return outcome
-        case .failure(let failure): return WebPushAnswer.outcome(failure, sentAt: now, now: time.now())
+        case .failure(let failure):
+            if failure.status == nil {
+                log.notice("webpush.unanswered", [.endpoint: endpoint.origin, .reason: failure.reason])
+            }
+            return WebPushAnswer.outcome(failure, sentAt: now, now: time.now())
         }
     }
 

@@ -227,6 +227,10 @@ import World
         let service = try await TestPushService.start()
         let (scene, _) = try await start(service, allow: "10.9.0.0/16")
         let (token, code) = try await scene.register("anna")
+        // Whoever has no code learns nothing of what is inside.
+        let (_, another) = try await scene.register("bob")
+        let curious = try TestPhone(pushToken: try TestSubscriber("https://127.0.0.1/x").subscription.token)
+        #expect(try await bring(curious, token, another, scene).status == 401)
         for host in ["127.0.0.1", "[::1]", "10.0.0.1", "169.254.169.254"] {
             let key = try TestPhone(pushToken: try TestSubscriber("https://\(host)/x").subscription.token)
             let refused = try await bring(key, token, code, scene)

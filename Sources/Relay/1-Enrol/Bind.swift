@@ -54,8 +54,7 @@ extension Relay {
     ///
     /// Which element was wrong is told to no one: everything but success is `unauthenticated`, and slows the sender down.
     public func bind(_ request: BindRequest, from sender: String = "") async throws(Refusal) -> Binding {
-        try requireUsable(request.pushToken, of: request.platform)
-        return try await taking(from: sender) { () async throws(Refusal) in
+        try await taking(from: sender) { () async throws(Refusal) in
             let enrolment = try await ask("verify") { () async throws(StoreFailure) in
                 try await store.enrolment(of: request.token)
             }
@@ -119,6 +118,8 @@ extension Relay {
             before = progress
             if code.usedBy == nil {
                 guard time.now() < code.expiresAt else { throw .unauthenticated }
+                // Behind the code: what is refused here tells of our network.
+                try requireUsable(device.pushToken, of: device.platform)
                 let mustWait = progress.isProved && code.approval == nil && progress.phone?.state != .active
                 try await use(candidate, approval: mustWait ? approving(candidate, 0).challenge : nil)
                 continue
