@@ -196,6 +196,8 @@ private struct Reading {
     private mutating func webPush() -> Materials.WebPush? {
         let web = settings.webPush
         let authority = web.authority.flatMap { bytes($0) }
+        // Found wrong by libcurl only when it connects, and then no push leaves.
+        if let file = web.authority { _ = certificate(file, authority) }
         guard let file = web.key, let pem = secret(file) else { return nil }
         do throws(CryptoFailure) {
             return Materials.WebPush(
