@@ -61,7 +61,8 @@ public final class VAPID: Sendable {
         do throws(CryptoFailure) {
             _ = try mint(origin, at: time.now())
         } catch {
-            // The old one is good for some hours.
+            // The old one is good for some hours, and the next who needs it tries again.
+            tokens.withLock { $0[origin]?.isRenewing = false }
             log.error("webpush.token.unsigned", [.error: error.description])
         }
     }
