@@ -2,16 +2,21 @@ import Glibc
 
 /// Which addresses may be connected to where others have chosen the URL. Everything is refused that does not lead out into
 /// the internet: this machine, its neighbours, and what is set aside for other uses (the registries of RFC 6890), also
-/// where it is wrapped into an IPv6 address. Ranges that the operator names are let through.
+/// where it is wrapped into an IPv6 address. This machine's public addresses are refused too: what listens at them hears us
+/// as one of its own. Neighbours with public addresses are not known to be any. Ranges that the operator names are let
+/// through.
 public struct AddressGuard: Sendable, Equatable {
     private enum Rule: Equatable {
-        case outside(allowing: [AddressRange])
+        /// `own` nil: as the machine says.
+        case outside(allowing: [AddressRange], own: [[UInt8]]?)
         case anything
     }
 
     private let rule: Rule
 
-    public init(allowing ranges: [AddressRange] = []) { rule = .outside(allowing: ranges) }
+    public init(allowing ranges: [AddressRange] = []) { rule = .outside(allowing: ranges, own: nil) }
+
+    init(allowing ranges: [AddressRange] = [], own: [[UInt8]]) { rule = .outside(allowing: ranges, own: own) }
 
     private init(_ rule: Rule) { self.rule = rule }
 
@@ -23,12 +28,17 @@ public struct AddressGuard: Sendable, Equatable {
 
     /// The same of 4 or 16 bytes; any other number of them is no address.
     func refusal(of address: [UInt8]) -> String? {
-        guard case .outside(let allowed) = rule else { return nil }
+        guard case .outside(let allowed, let own) = rule else { return nil }
         if address.count == 16, address.starts(with: Self.mapped) {
             // What the system connects to is the address inside.
             return refusal(of: Array(address.suffix(4)))
         }
         if allowed.contains(where: { $0.contains(address) }) { return nil }
+        if let what = setAside(address) { return what }
+        return own?.contains(address) ?? OwnAddresses.contains(address) ? "this machine's own" : nil
+    }
+
+    private func setAside(_ address: [UInt8]) -> String? {
         switch address.count {
         case 4: return Self.find(address, Self.four)
         case 16:

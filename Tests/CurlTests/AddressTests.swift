@@ -42,6 +42,20 @@ import Testing
         }
     }
 
+    @Test("wherever this machine has it", arguments: ["8.8.8.8", "::ffff:8.8.8.8", "64:ff9b::808:808", "2606:4700::1"])
+    func itsOwn(_ address: String) throws {
+        let own: [[UInt8]] = [[8, 8, 8, 8], [0x26, 0x06, 0x47] + Array(repeating: 0, count: 12) + [1]]
+        #expect(AddressGuard(own: own).refusal(of: address) == "this machine's own")
+        #expect(AddressGuard(own: []).refusal(of: address) == nil)
+        let all = try ["0.0.0.0/0", "::/0"].map { try range($0) }
+        #expect(AddressGuard(allowing: all, own: own).refusal(of: address) == nil)
+    }
+
+    @Test func theMachineKnowsItsAddresses() {
+        #expect(OwnAddresses.contains([127, 0, 0, 1]))
+        #expect(!OwnAddresses.contains([127, 0, 0, 99]) && !OwnAddresses.contains([]))
+    }
+
     @Test func aRangeIsReadWholeOrNotAtAll() throws {
         for text in ["10.0.0.0/8", "0.0.0.0/0", "::/0", "fd00::/8", "192.0.2.128/25", "1.2.3.4/32"] {
             #expect(try range(text).description == text)
