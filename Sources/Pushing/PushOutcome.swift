@@ -11,6 +11,9 @@ public enum PushOutcome: Sendable, Equatable {
     case credentialFault(String)
     /// We sent what we should not have sent.
     case badRequest(String)
+    /// A service that was chosen by whoever is to be pushed does not take it. Nothing of ours is at fault, and nobody else
+    /// concerned.
+    case declined(String)
     /// It may have been taken over or not.
     case ambiguous(String)
 }

@@ -97,7 +97,7 @@ enum Limit: String, CaseIterable {
 
 extension PushOutcome {
     enum Word: String, CaseIterable {
-        case accepted, retry, ambiguous
+        case accepted, retry, declined, ambiguous
         case tokenDead = "token_dead"
         case credentialFault = "credential_fault"
         case badRequest = "bad_request"
@@ -110,6 +110,7 @@ extension PushOutcome {
         case .retryAfter: .retry
         case .credentialFault: .credentialFault
         case .badRequest: .badRequest
+        case .declined: .declined
         case .ambiguous: .ambiguous
         }
     }

@@ -11,10 +11,11 @@ enum WebPushAnswer {
         switch status {
         case 200, 201, 202, 204: return .accepted
         case 404, 410: return .tokenDead(since: sentAt, reason: text)
-        case 401, 403: return .credentialFault(text)
         case 429, 500...: return .retryAfter(pause(status, fields, now), reason: text)
-        case 300..<400: return .badRequest("\(status), and redirects are not followed")
-        default: return .badRequest(text)
+        case 300..<400: return .declined("\(status), and redirects are not followed")
+        // Users write their services' answers, so none of them is an alarm: not even 401 and 403, which are also said of a
+        // subscription that was made for another key.
+        default: return .declined(text)
         }
     }
 
@@ -30,7 +31,7 @@ enum WebPushAnswer {
         if let status = failure.status { return outcome(status, failure.fields, sentAt: sentAt, now: now) }
         if failure.mayHaveArrived { return .ambiguous("no answer") }
         switch failure.cause {
-        case .refusedAddress, .untrusted: return .badRequest(unreached)
+        case .refusedAddress, .untrusted: return .declined(unreached)
         case .malformed, .insecure: return .badRequest(failure.reason)
         case .busy: return .retryAfter(.seconds(1), reason: "busy")
         case .unknownHost, .unreachable, .deadline, .cancelled, .tooLarge, .broken:

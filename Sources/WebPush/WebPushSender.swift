@@ -82,7 +82,7 @@ public final class WebPushSender: Sendable {
         guard left > .zero else { return .retryAfter(.seconds(1), reason: "expired unsent") }
         let endpoint = message.subscription.endpoint
         if let reason = refusals.withLock({ $0.reason(endpoint.text, at: time.instant()) }) {
-            return .credentialFault(reason)
+            return .declined(reason)
         }
         let client: WebClient
         let transfer: Transfer
@@ -95,9 +95,8 @@ public final class WebPushSender: Sendable {
         }
         switch await client.send(transfer) {
         case .success(let answer):
-            let outcome = WebPushAnswer.outcome(answer.status, answer.fields, sentAt: now, now: time.now())
-            note(outcome, of: endpoint)
-            return outcome
+            note(answer.status, of: endpoint)
+            return WebPushAnswer.outcome(answer.status, answer.fields, sentAt: now, now: time.now())
         case .failure(let failure):
             if failure.status == nil {
                 log.notice("webpush.unanswered", [.endpoint: endpoint.origin, .reason: failure.reason])
@@ -125,10 +124,9 @@ public final class WebPushSender: Sendable {
 
     /// Where our word is not taken no more of it is sent for a while. That is held against the one subscription: a service
     /// says the same of one that was made for another key, and anybody can bring such a one.
-    private func note(_ outcome: PushOutcome, of endpoint: TransferURL) {
-        guard case .credentialFault(let reason) = outcome else {
-            return refusals.withLock { $0.trusted(endpoint.text) }
-        }
+    private func note(_ status: Int, of endpoint: TransferURL) {
+        guard status == 401 || status == 403 else { return refusals.withLock { $0.trusted(endpoint.text) } }
+        let reason = "\(status)"
         if refusals.withLock({ $0.distrusted(endpoint.text, reason, at: time.instant()) }) {
             log.warning("webpush.credential.refused", [.endpoint: endpoint.origin, .reason: reason])
         }

@@ -139,6 +139,7 @@ import World
         case .credentialFault(let reason): return "credential: \(bare(reason))"
         case .badRequest(let reason): return "bad request: \(bare(reason))"
         case .ambiguous: return "ambiguous"
+        case .declined(let reason): return "declined: \(bare(reason))"
         }
     }
 

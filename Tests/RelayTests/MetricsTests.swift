@@ -62,7 +62,7 @@ import World
     @Test func pushesAreCountedByWhatBecameOfThem() async throws {
         let outcomes: [(PushOutcome, String)] = [
             (.accepted, "accepted"), (.badRequest("BadPath"), "bad_request"),
-            (.credentialFault("Forbidden"), "credential_fault"),
+            (.declined("403"), "declined"), (.credentialFault("Forbidden"), "credential_fault"),
             (.tokenDead(since: nil, reason: "Unregistered"), "token_dead"),
         ]
         for (outcome, word) in outcomes {

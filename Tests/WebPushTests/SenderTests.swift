@@ -85,9 +85,9 @@ private struct Rig: Sendable {
         defer { rig.end() }
         service.script("/strict", .respond(403))
         let strict = try TestSubscriber(service.origin() + "/strict")
-        #expect(await rig.send(strict) == .credentialFault("403"))
+        #expect(await rig.send(strict) == .declined("403"))
         // Not asked again for a while.
-        #expect(await rig.send(strict) == .credentialFault("403"))
+        #expect(await rig.send(strict) == .declined("403"))
         #expect(service.count == 1)
         // Of the same service.
         #expect(await rig.send(try TestSubscriber(service.origin() + "/kind")) == .accepted)
@@ -129,7 +129,7 @@ private struct Rig: Sendable {
         let service = try await TestPushService.start()
         let rig = try Rig(trusting: service, allowing: [])
         defer { rig.end() }
-        #expect(await rig.send(try TestSubscriber(service.origin(host) + "/x")) == .badRequest("not reached"))
+        #expect(await rig.send(try TestSubscriber(service.origin(host) + "/x")) == .declined("not reached"))
         let told = rig.sink.lines.filter { $0.contains("event=webpush.unanswered") }
         #expect(told.count == 1 && told.allSatisfy { $0.contains("loopback") && !$0.contains("/x") }, "\(told)")
         #expect(service.count == 0)
@@ -160,13 +160,12 @@ private struct Rig: Sendable {
         for status in [404, 410] {
             #expect(outcome(status) == .tokenDead(since: now - .seconds(1), reason: "\(status)"))
         }
-        for status in [401, 403] { #expect(outcome(status) == .credentialFault("\(status)")) }
-        for status in [400, 405, 413, 415] { #expect(outcome(status) == .badRequest("\(status)")) }
+        for status in [400, 401, 403, 405, 413, 415] { #expect(outcome(status) == .declined("\(status)")) }
         for status in [500, 502, 503, 504] {
             #expect(outcome(status) == .retryAfter(.seconds(5), reason: "\(status)"))
         }
         #expect(outcome(429) == .retryAfter(.seconds(20), reason: "429"))
-        guard case .badRequest = outcome(302) else {
+        guard case .declined = outcome(302) else {
             Issue.record("a redirect is nothing to follow")
             return
         }
@@ -209,8 +208,8 @@ private struct Rig: Sendable {
         }
         #expect(outcome(.busy) == .retryAfter(.seconds(1), reason: "busy"))
         // The website cannot tell these from a name that does not exist.
-        #expect(outcome(.refusedAddress) == .badRequest("not reached"))
-        #expect(outcome(.untrusted) == .badRequest("not reached"))
+        #expect(outcome(.refusedAddress) == .declined("not reached"))
+        #expect(outcome(.untrusted) == .declined("not reached"))
     }
 
     @Test func aRefusalIsRememberedForAWhileAndOfSoMany() {

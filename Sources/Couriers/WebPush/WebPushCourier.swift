@@ -33,7 +33,7 @@ public final class WebPushCourier: PushProvider {
         let subscription: PushSubscription
         do throws(PushSubscription.Fault) {
             subscription = try PushSubscription(token: push.deviceToken)
-        } catch { return .badRequest("the push token \(error)") }
+        } catch { return .declined("the push token \(error)") }
         return await sender.send(
             WebPushMessage(
                 subscription: subscription, text: push.webPayload,

@@ -51,6 +51,7 @@ extension Relay {
         case _ where now >= message.expiresAt: await settle(delivery, .expired, outcome.reason)
         case .credentialFault(let reason), .badRequest(let reason):
             await settle(delivery, .undeliverable, reason, isOurFault: true)
+        case .declined(let reason): await settle(delivery, .undeliverable, reason)
         case .ambiguous(let reason) where delivery.attempts > 0: await settle(delivery, .undeliverable, reason)
         // Once more under the same id: the phone shows one message however often it comes.
         case .ambiguous(let reason): await postpone(delivery, by: .seconds(1), reason)
@@ -115,7 +116,7 @@ extension PushOutcome {
         switch self {
         case .accepted: nil
         case .tokenDead(_, let reason), .retryAfter(_, let reason), .credentialFault(let reason),
-            .badRequest(let reason), .ambiguous(let reason):
+            .badRequest(let reason), .declined(let reason), .ambiguous(let reason):
             reason
         }
     }

@@ -55,7 +55,8 @@ private final class Watched: PushProvider {
                 state.outcomes["ambiguous", default: 0] += 1
                 state.ambiguous.insert(push.id.text)
             case .retryAfter(_, let reason): state.outcomes["later: \(reason)", default: 0] += 1
-            case .tokenDead(_, let reason), .credentialFault(let reason), .badRequest(let reason):
+            case .tokenDead(_, let reason), .credentialFault(let reason), .badRequest(let reason),
+                .declined(let reason):
                 state.outcomes[reason, default: 0] += 1
             }
         }
