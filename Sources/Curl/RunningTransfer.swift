@@ -17,6 +17,8 @@ public final class RunningTransfer {
 
     /// Set when a connection stands and the request is about to be written.
     private(set) var isReady = false
+    /// Until then, where it is not known whether the server can be reached at all.
+    var isUnreached = false
     /// Why it may be connected to none of the addresses that were tried.
     private(set) var refusedAddress: String?
     private var wasLetThrough = false
@@ -66,7 +68,10 @@ public final class RunningTransfer {
         return refusal == nil
     }
 
-    func isAboutToSend() { isReady = true }
+    func isAboutToSend() {
+        isReady = true
+        client?.connected(self)
+    }
 
     /// How much of it was taken: all, or too little, which ends the transfer.
     func receive(head line: UnsafeRawBufferPointer) -> Int {

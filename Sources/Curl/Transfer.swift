@@ -80,6 +80,9 @@ public struct WebClientOptions: Sendable {
     /// Transfers under way. More are refused.
     public var transfers = 1000
     public var transfersPerServer = 64
+    /// Of those, the ones that have no connection yet, to servers that no connection stood to lately. Names cost nothing, and
+    /// whoever brings many that lead nowhere is to leave room for others.
+    public var transfersUnreached = 100
     /// To one server; with HTTP/2 one is enough.
     public var connectionsPerServer = 4
     /// Connections that are kept for the next transfer.

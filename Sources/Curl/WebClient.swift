@@ -18,6 +18,9 @@ public final class WebClient {
     private let multi: UnsafeMutableRawPointer
     private var running: [UnsafeMutableRawPointer: RunningTransfer] = [:]
     private var perServer: [String: Int] = [:]
+    /// The servers that a connection stood to, as long as the next ones stand too.
+    private var reached: Set<String> = []
+    private var unreached = 0
     private var watches: [curl_socket_t: Watch] = [:]
     private var timer: TimerID?
     private var isClosed = false
@@ -47,6 +50,9 @@ public final class WebClient {
 
     /// Once for the process.
     private static let global = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+
+    /// Servers that are remembered.
+    private static let remembered = 1000
 
     /// How many are under way.
     public var count: Int { running.count }
@@ -78,6 +84,8 @@ public final class WebClient {
         new.easy = easy
         running[easy] = new
         perServer[transfer.url.origin, default: 0] += 1
+        new.isUnreached = !reached.contains(transfer.url.origin)
+        if new.isUnreached { unreached += 1 }
         guard prepare(easy, new), curl_multi_add_handle(multi, easy) == CURLM_OK else {
             finish(new, .failure(TransferFailure(.malformed, mayHaveArrived: false, "libcurl does not take this")))
             return new
@@ -102,6 +110,9 @@ public final class WebClient {
         guard running.count < options.transfers else { return refused(.busy, "too many are under way") }
         guard perServer[transfer.url.origin, default: 0] < options.transfersPerServer else {
             return refused(.busy, "too many are under way to this server")
+        }
+        guard unreached < options.transfersUnreached || reached.contains(transfer.url.origin) else {
+            return refused(.busy, "too many wait for connections")
         }
         return nil
     }
@@ -133,10 +144,25 @@ public final class WebClient {
         running[easy] = nil
         let origin = transfer.transfer.url.origin
         perServer[origin] = perServer[origin].flatMap { $0 > 1 ? $0 - 1 : nil }
+        settle(transfer)
+        if !transfer.isReady { reached.remove(origin) }
         if let timer = transfer.timer { loop.cancel(timer) }
         transfer.timer = nil
         release(transfer)
         transfer.complete(result)
+    }
+
+    /// A connection stands.
+    func connected(_ transfer: RunningTransfer) {
+        settle(transfer)
+        if reached.count >= Self.remembered { reached.removeFirst() }
+        reached.insert(transfer.transfer.url.origin)
+    }
+
+    private func settle(_ transfer: RunningTransfer) {
+        guard transfer.isUnreached else { return }
+        transfer.isUnreached = false
+        unreached -= 1
     }
 
     private func release(_ transfer: RunningTransfer) {

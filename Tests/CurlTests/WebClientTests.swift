@@ -296,6 +296,34 @@ import Testing
         }
     }
 
+    @Test func whatLeadsNowhereLeavesRoomForOthers() async throws {
+        try await Scene.with { scene in
+            try await scene.serving({ _ in .now(Response(status: 204)) }) { _, port in
+                try await scene.speaking("") { _, silent in
+                    let known = try transfer("https://localhost:\(port)/")
+                    // No handshake comes of these.
+                    let nowhere = try ["localhost", "127.0.0.1"].map { try transfer("https://\($0):\(silent)/") }
+                    let (statuses, causes) = try await scene.sending({ $0.transfersUnreached = 1 }) { client in
+                        var causes: [TransferFailure.Cause] = []
+                        let note = { (result: Result<Response, TransferFailure>) in
+                            if case .failure(let failure) = result { causes.append(failure.cause) }
+                        }
+                        var statuses = [try? await client.send(known).get().status]
+                        let first = client.start(nowhere[0], completion: note)
+                        client.start(nowhere[1], completion: note)
+                        statuses.append(try? await client.send(known).get().status)
+                        first.cancel()
+                        client.start(nowhere[1], completion: note)
+                        client.close()
+                        return (statuses, causes)
+                    }
+                    #expect(statuses == [204, 204])
+                    #expect(causes == [.busy, .cancelled, .cancelled])
+                }
+            }
+        }
+    }
+
     @Test func itTakesNoMoreThanItWasTold() async throws {
         try await Scene.with { scene in
             try await scene.speaking("") { _, port in
