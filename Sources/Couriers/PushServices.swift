@@ -13,7 +13,10 @@ public final class PushServices: PushProvider {
     }
 
     public func fault(in pushToken: String, of platform: Platform) -> String? {
-        services.first { $0.serves(platform, pushToken: pushToken) }?.fault(in: pushToken, of: platform)
+        let service = services.first { $0.serves(platform, pushToken: pushToken) }
+        if let fault = service?.fault(in: pushToken, of: platform) { return fault }
+        // Whatever it came under, it is sent by the service whose it is.
+        return services.first { $0.serves(.other, pushToken: pushToken) }?.fault(in: pushToken, of: .other)
     }
 
     /// Whose a push is shows in its token: those of one service are none of another's. One that is nobody's is refused by

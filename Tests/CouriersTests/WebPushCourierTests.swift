@@ -42,8 +42,10 @@ import World
         arguments: ["127.0.0.1", "10.1.2.3:8443", "169.254.169.254", "[::1]", "[::ffff:192.168.0.1]", "[fd00::1]:444"])
     func inside(_ host: String) throws {
         let token = try token("https://\(host)/x")
-        let fault = try courier().fault(in: token, of: .web)
-        #expect(fault?.hasPrefix("has an endpoint at an address that is ") == true)
+        for platform in [Platform.web, .android, .other, .ios] {
+            let fault = try PushServices([courier()]).fault(in: token, of: platform)
+            #expect(fault?.hasPrefix("has an endpoint at an address that is ") == true, "\(platform)")
+        }
         let all = ["0.0.0.0/0", "::/0"]
         #expect(try courier(allowing: all).fault(in: token, of: .web) == nil)
     }

@@ -21,12 +21,14 @@ public final class WebPushCourier: PushProvider {
     }
 
     public func fault(in pushToken: String, of platform: Platform) -> String? {
-        guard platform == .web else { return nil }
         do throws(PushSubscription.Fault) {
             let endpoint = try PushSubscription(token: pushToken).endpoint
             // A name is judged where it leads, each time that something is sent there.
             return sender.addresses.refusal(of: endpoint.host).map { "has an endpoint at an address that is \($0)" }
-        } catch { return error.description }
+        } catch {
+            // Of others it is only looked at if it is one.
+            return platform == .web ? error.description : nil
+        }
     }
 
     public func send(_ push: Push) async -> PushOutcome {
