@@ -1,3 +1,5 @@
+import HTTP
+import HTTP2
 import Pushing
 import Testing
 import World

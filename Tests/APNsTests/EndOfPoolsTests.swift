@@ -1,5 +1,11 @@
+import Crypto
+import EventLoop
+import FakeAPNs
+import HTTP
 import HTTP2
 import Pushing
+import TLS
+import TestSupport
 import Testing
 import World
 
@@ -9,7 +15,7 @@ import World
 @Suite struct EndOfPoolsTests {
     @Test func whatComesBackWhileClosingIsRefused() throws {
         let stand = try PoolStand()
-        stand.desk.loop.asCurrent { stand.desk.warmUp() }
+        stand.enter { stand.desk.warmUp() }
         stand.open()
         let wire = try stand.wire()
         wire.isBlocked = true

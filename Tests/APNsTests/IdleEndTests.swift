@@ -1,3 +1,4 @@
+import HTTP2
 import Pushing
 import Testing
 import World

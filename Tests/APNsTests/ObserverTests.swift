@@ -119,13 +119,4 @@ private final class Notes: APNsObserver {
         stand.enter { next.goAway(last: -1) }
         #expect(goAways() == 2)
     }
-
-    @Test func aGoAwayInsteadOfSettingsIsCounted() async throws {
-        let notes = Notes()
-        try await Rig.with(observer: notes) { rig in
-            rig.apple.meet(.goAway)
-            #expect(await rig.send(rig.push()) == .accepted)
-            #expect(notes.all.count { $0.hasPrefix("goaway") } == 1)
-        }
-    }
 }

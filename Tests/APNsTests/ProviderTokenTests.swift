@@ -4,6 +4,7 @@ import FakeAPNs
 import JSON
 import Log
 import Synchronization
+import TLS
 import Testing
 import World
 

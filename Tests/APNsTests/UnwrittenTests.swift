@@ -1,8 +1,11 @@
+import Crypto
 import EventLoop
+import FakeAPNs
 import HTTP
 import HTTP2
 import Pushing
 import TLS
+import TestSupport
 import Testing
 import World
 
@@ -15,9 +18,11 @@ import World
             let tls = try TLSClientContext(roots: .pem(try rig.team.authority.certificatePEM()))
             let (loop, port, log) = (rig.loops[1], rig.apple.port, rig.senderLog)
             let address = try #require(SocketAddress(host: "127.0.0.1", port: port))
-            let result = try await loop.perform {
+            let result: Result<Response, RequestFailure> = await loop.perform {
                 let client = HTTP2Client(loop: loop, host: "127.0.0.1", port: port, tls: tls, log: log)
-                try await client.connect(to: [address])
+                do throws(ConnectionFailure) { try await client.connect(to: [address]) } catch {
+                    return .failure(.ambiguous("not connected: \(error)"))
+                }
                 return await withUnsafeContinuation { continuation in
                     let form = APNsRequest.form(topic: "com.example.app", authority: "127.0.0.1", authorization: nil)
                     let stream = client.begin(APNsRequest.own(Sample.push()), of: form) {

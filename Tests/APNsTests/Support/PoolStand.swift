@@ -1,9 +1,12 @@
+import Crypto
 import EventLoop
+import FakeAPNs
 import HTTP
 import HTTP2
 import JSON
 import Log
 import Pushing
+import TLS
 import TestSupport
 import Testing
 import World
@@ -125,7 +128,9 @@ final class PoolStand {
     /// The oldest push that is under way there is answered.
     func answer(_ wire: SimulatedWire, _ status: Int = 200, _ reason: String? = nil) throws {
         let stream = try #require(wire.underway.first)
-        let body = reason.map { JSONWriter.write(["reason": .string($0)]) } ?? []
+        var object: JSONObject = [:]
+        if let reason { object["reason"] = .string(reason) }
+        let body = reason == nil ? [] : JSONWriter.write(object)
         enter { wire.answer(stream, Response(status: status, body: body)) }
     }
 }
