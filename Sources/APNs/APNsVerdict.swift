@@ -54,7 +54,8 @@ extension APNsAnswer {
         case .badToken:
             APNsVerdict(push: .settle(.tokenDead(since: situation.sentAt, reason: text)))
         case .goneToken:
-            APNsVerdict(push: .settle(.tokenDead(since: timestamp ?? situation.sentAt, reason: text)))
+            // What was sent had been registered by then, whatever their clock says.
+            APNsVerdict(push: .settle(.tokenDead(since: since(situation), reason: text)))
         case .foreignToken:
             // Of no use until the phone has registered anew; but how does the token of another app come to us?
             APNsVerdict(push: .settle(.tokenDead(since: situation.sentAt, reason: text)), alarm: true)
@@ -81,6 +82,11 @@ extension APNsAnswer {
         case .tooManyRenewals:
             APNsVerdict(push: later(.seconds(30)), credential: .holdRenewal, alarm: true)
         }
+    }
+
+    private func since(_ situation: APNsSituation) -> Timestamp {
+        guard let timestamp, timestamp.milliseconds >= 0 else { return situation.sentAt }
+        return min(timestamp, situation.sentAt)
     }
 
     private func mayRepeat(_ situation: APNsSituation) -> Bool { !situation.repeatedFor.contains(meaning) }

@@ -161,6 +161,14 @@ import World
                 == .settle(.tokenDead(since: Self.deadSince, reason: "Unregistered")))
     }
 
+    /// No moment that a database could not write, and none after the one at which the token was used.
+    @Test(arguments: [Int64.min, -1, Int64.max]) func aTimestampThatCannotBeIsNotBelieved(milliseconds: Int64) {
+        let body = JSONWriter.write(["reason": "Unregistered", "timestamp": .integer(milliseconds)] as JSONObject)
+        #expect(
+            APNsAnswer(Response(status: 410, body: body)).verdict(APNsSituation(sentAt: Self.sentAt)).push
+                == .settle(.tokenDead(since: Self.sentAt, reason: "Unregistered")))
+    }
+
     @Test func aPauseThatTheAnswerNamesIsKept() {
         func pause(_ text: String) -> APNsVerdict.Next {
             let fields = Fields([Fields.Field("retry-after", text)])
