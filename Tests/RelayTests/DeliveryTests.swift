@@ -189,6 +189,35 @@ import World
         #expect(try cast.rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 0)
     }
 
+    /// The lease is over, and the push service has not answered yet.
+    @Test(arguments: StoreKind.all) func whatIsUnderWayIsNotSentAgain(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (ada, _, _) = try await rig.enrolled("ada", at: shop)
+        let (bob, _, _) = try await rig.enrolled("bob", at: shop)
+        func ask(_ user: UserToken) async throws -> Asked {
+            try await rig.on { relay in
+                try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+            }
+        }
+        rig.pushes.hold()
+        let first = try await ask(ada)
+        #expect(await rig.pushes.next().challenge == first.challenge)
+        rig.time.advance(by: Relay.lease + .seconds(1))
+        try await rig.on { relay in await relay.attend() }
+        // What the round would have sent stands in front of this.
+        let second = try await ask(bob)
+        #expect(await rig.pushes.next().challenge == second.challenge)
+        rig.pushes.release()
+        await rig.settled()
+        #expect(rig.pushes.sent.count == 2)
+        #expect(try audits(rig) == 2)
+        for asked in [first, second] {
+            let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+            #expect(told.steps.map(\.state) == [.sent])
+        }
+    }
+
     /// Its answer came while the store was away: that is not lost, and the phone is not asked again.
     @Test func whatCouldNotBeWrittenDownIsNotSentAgain() async throws {
         let place = try await StoreKind.file.fresh()

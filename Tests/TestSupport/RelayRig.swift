@@ -240,6 +240,8 @@ public final class Pushes: PushProvider {
         var waiting: [CheckedContinuation<Push, Never>] = []
         var taken = 0
         var isServed: @Sendable (Platform, String) -> Bool = { _, _ in true }
+        var isHolding = false
+        var held: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state = Mutex(State())
@@ -258,6 +260,18 @@ public final class Pushes: PushProvider {
     /// What is answered where no answer is left.
     public func answerOtherwise(_ answer: @escaping @Sendable (Push) -> PushOutcome) {
         state.withLock { $0.otherwise = answer }
+    }
+
+    /// No answer comes from now on, until `release`.
+    public func hold() { state.withLock { $0.isHolding = true } }
+
+    public func release() {
+        let held = state.withLock { state in
+            defer { state.held = [] }
+            state.isHolding = false
+            return state.held
+        }
+        for continuation in held { continuation.resume() }
     }
 
     /// The answers to come, in order; `.accepted` behind them.
@@ -291,6 +305,13 @@ public final class Pushes: PushProvider {
             return ({ _ in outcome }, waiter)
         }
         waiter?.resume(returning: push)
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                if state.isHolding { state.held.append(continuation) }
+                return !state.isHolding
+            }
+            if isFree { continuation.resume() }
+        }
         return answer(push)
     }
 }

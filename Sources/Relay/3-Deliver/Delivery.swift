@@ -34,7 +34,14 @@ extension Delivery {
 }
 
 extension Relay {
+    /// Once at a time: its lease may be over before it is, where the store is slow or the clock is set.
     func deliver(_ delivery: Delivery) async {
+        guard unsettled.begin(delivery.push.id) else { return }
+        await attempt(delivery)
+        unsettled.end(delivery.push.id)
+    }
+
+    private func attempt(_ delivery: Delivery) async {
         let message = delivery.push
         guard let push else { return await settle(delivery, .undeliverable, "no push service") }
         // Given up, suspended, or refused for good since it was asked.
