@@ -93,7 +93,7 @@ import World
             #expect(await rig.send(rig.push()) == .accepted)
             rig.apple.script("a1", .silence)
             // It is to be delivered or given up before it has expired.
-            #expect(await rig.send(rig.push(lives: .seconds(2))) == .ambiguous("no answer in time"))
+            #expect(await rig.send(rig.push(lives: .seconds(5))) == .ambiguous("no answer in time"))
             // The stream was reset, the connection still answers: it is kept.
             #expect(await rig.send(rig.push()) == .accepted)
             #expect(rig.count("apns.connected") == 1)
@@ -120,8 +120,8 @@ import World
     @Test func aConnectionThatIsDeadIsFoundBeforeTheDeadline() async throws {
         var options = APNsOptions.patient
         options.deadline = .seconds(60)
-        options.suspicion = .seconds(1)
-        options.pingTimeout = .seconds(1)
+        options.suspicion = .seconds(3)
+        options.pingTimeout = .seconds(3)
         try await Rig.with(options: options) { rig in
             #expect(await rig.send(rig.push()) == .accepted)
             // The service's loop stands still: its side of the connection is there and says nothing.

@@ -59,7 +59,7 @@ private final class Notes: APNsObserver {
         try await Rig.with(observer: notes) { rig in
             #expect(await rig.send(rig.push()) == .accepted)
             rig.apple.script("5e", .silence, repeatsLast: true)
-            _ = await rig.send(rig.push("5e", lives: .milliseconds(300)))
+            _ = await rig.send(rig.push("5e", lives: .seconds(3)))
             #expect(notes.all.last == "unanswered timeout")
             let second = await rig.begin(rig.push("5e"))
             for _ in 0..<3 { _ = try await rig.apple.nextRequest() }

@@ -90,7 +90,7 @@ private final class Names: Sendable {
     @Test func anOverdueAnswerIsAskedAfter() async throws {
         var options = APNsOptions.patient
         options.suspicion = .milliseconds(200)
-        options.pingTimeout = .seconds(2)
+        options.pingTimeout = .seconds(5)
         try await Rig.with(options: options) { rig in
             #expect(await rig.send(rig.push()) == .accepted)
             await rig.apple.freeze()
@@ -156,9 +156,9 @@ private final class Names: Sendable {
         limits.drain = .milliseconds(1)
         try await Rig.with(limits: limits) { rig in
             rig.apple.script("5e", .silence)
-            let first = await rig.begin(rig.push("5e", lives: .seconds(3)))
+            let first = await rig.begin(rig.push("5e", lives: .seconds(6)))
             _ = try await rig.apple.nextRequest()
-            let short = await rig.begin(rig.push(number: 1, lives: .milliseconds(100)))
+            let short = await rig.begin(rig.push(number: 1, lives: .seconds(2)))
             let long = await rig.begin(rig.push(number: 2))
             #expect(rig.sender.snapshot().inFlight == 1)
             #expect(await short.outcome() == .retryAfter(.seconds(1), reason: "no stream in time"))
