@@ -54,8 +54,10 @@ final class APNsSlot {
         }
     }
     var isConnecting: Bool { if case .connecting = state { true } else { false } }
-    /// When it will try again, if it is not about to.
-    var nextAttempt: Instant? { if case .waiting(let until, _, _) = state { until } else { nil } }
+    /// When it will try again, if it is not about to. One that only gives way to others opens as soon as it is needed.
+    var nextAttempt: Instant? {
+        if case .waiting(let until, _, let cause) = state, cause != .stagger { until } else { nil }
+    }
 
     // MARK: Opening
 

@@ -38,6 +38,19 @@ import World
         #expect(stand.wires().count == count + 1, "it is opened again, later")
     }
 
+    /// So many connections are replaced that the next one that is opened without need would be opened late.
+    @Test func aPushOpensOneThatOnlyGivesWayToOthers() throws {
+        let stand = try PoolStand(connections: 2)
+        for _ in 0..<100 {
+            let push = stand.send()
+            stand.open()
+            let carrying = try #require(stand.wires().first { !$0.underway.isEmpty }, "\(stand.outcomes(push))")
+            try stand.answer(carrying)
+            #expect(stand.outcomes(push) == [.accepted])
+            stand.enter { for wire in stand.wires() { wire.close() } }
+        }
+    }
+
     @Test func aSteadyConnectionEndsWhatWasHeldAgainstItsAddress() throws {
         let stand = try PoolStand()
         stand.enter { stand.desk.warmUp() }
