@@ -1,7 +1,6 @@
 import Bytes
 import Crypto
 import EventLoop
-import FakeAPNs
 import HTTP
 import HTTP2
 import JSON
@@ -12,10 +11,14 @@ import TestSupport
 import Testing
 import World
 
+@testable import FakeAPNs
+
 /// A fake service and a provider of bare requests, each on a loop of its own.
 final class Scene: Sendable {
     let team: FakeTeam
     let apple: FakeAPNs
+    /// The service's connections as they come and go.
+    let news: Mailbox<ConnectionNews>
     let loop: EventLoop
     private let token: String
 
@@ -27,9 +30,12 @@ final class Scene: Sendable {
             header: ["kid": .string(team.keyID)],
             payload: JSONWriter.write(["iss": .string(team.teamID), "iat": .integer(now.seconds)] as JSONObject),
             key: team.key)
+        let news = Mailbox<ConnectionNews>(loop: loops[0])
+        self.news = news
         apple = FakeAPNs(
             loop: loops[0], tls: try team.tls(), topic: team.topic, authentication: team.tokenAuthentication,
-            keeping: keeping, randomness: SystemRandomness(), log: Log(minimum: .error))
+            keeping: keeping, randomness: SystemRandomness(), log: Log(minimum: .error),
+            onConnection: { news.put($0) })
         try await apple.start()
     }
 
