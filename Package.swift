@@ -59,6 +59,7 @@ let package = Package(
         module("HTTP"),
         module("Metrics"),
         module("Pushing", ["World"]),
+        module("Messaging"),
 
         // How bytes come and go.
         module("EventLoop", ["CLinux", "World"]),
@@ -82,7 +83,8 @@ let package = Package(
         // The product.
         module("Domain", ["Bytes", "Crypto", "JSON", "World"]),
         module("Geo", ["CLinux", "CMaxMind", "Domain", "World"]),
-        module("Relay", ["Bytes", "Crypto", "Domain", "JSON", "Log", "Metrics", "Pushing", "World"]),
+        module(
+            "Relay", ["Bytes", "Crypto", "Domain", "JSON", "Log", "Messaging", "Metrics", "Pushing", "World"]),
         module("API", ["Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "World"]),
 
         // What stands behind the product's ports.

@@ -37,6 +37,7 @@ public enum Named {
     public enum Operation: Sendable {}
     public enum Errand: Sendable {}
     public enum Relay: Sendable {}
+    public enum Factor: Sendable {}
 }
 
 public typealias WebsiteID = Identifier<Named.Website>
@@ -48,5 +49,7 @@ public typealias ChallengeID = Identifier<Named.Challenge>
 public typealias OperationID = Identifier<Named.Operation>
 /// A row of the outbox; for a push it is the `apns-id` too.
 public typealias ErrandID = Identifier<Named.Errand>
+/// A code factor of a user: a row of the table of that name.
+public typealias FactorID = Identifier<Named.Factor>
 /// One running relay process.
 public typealias RelayID = Identifier<Named.Relay>

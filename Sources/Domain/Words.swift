@@ -9,6 +9,28 @@ public enum Factor: String, Sendable, CaseIterable {
     case push, pull, totp, hotp, sms, mail, recovery
 }
 
+extension Factor {
+    /// Those that are answered by a code that the user types.
+    public static let codes: [Factor] = [.totp, .hotp, .sms, .mail, .recovery]
+
+    public var isCode: Bool { Factor.codes.contains(self) }
+
+    /// Those whose codes the relay sends.
+    public var isSent: Bool { self == .sms || self == .mail }
+}
+
+/// Whether a code factor counts already.
+public enum FactorState: String, Sendable, CaseIterable {
+    /// Not confirmed by a first code yet.
+    case waiting
+    case active
+}
+
+/// The hash of one-time codes, under the names it has in the store.
+public enum OTPAlgorithm: String, Sendable, CaseIterable {
+    case sha1, sha256, sha512
+}
+
 /// How much a success is worth (NIST SP 800-63B-4's words where it has some).
 public enum Assurance: String, Sendable, CaseIterable {
     case high, substantial, restricted, low

@@ -32,6 +32,9 @@ public final class Relay: Sendable {
     let settings: Settings
     let store: any RelayStore
     let push: (any PushProvider)?
+    /// Nil where none is set up.
+    let mail: (any MessageCourier)?
+    let texts: (any MessageCourier)?
     /// Signs the certificates of phones.
     let phones: CertificateAuthority
     public let operations: Operations
@@ -59,7 +62,8 @@ public final class Relay: Sendable {
     let unsettled = Unsettled()
 
     public init(
-        settings: Settings, store: any RelayStore, push: (any PushProvider)?, phones: CertificateAuthority,
+        settings: Settings, store: any RelayStore, push: (any PushProvider)?,
+        mail: (any MessageCourier)? = nil, texts: (any MessageCourier)? = nil, phones: CertificateAuthority,
         masterKey: Secret, sealer: Sealer, time: any TimeSource, randomness: any Randomness, log: Log,
         metrics: RelayMetrics = RelayMetrics(), placeOf: @escaping @Sendable (String) -> String? = { _ in nil },
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
@@ -67,6 +71,8 @@ public final class Relay: Sendable {
         self.settings = settings
         self.store = store
         self.push = push
+        self.mail = mail
+        self.texts = texts
         self.phones = phones
         self.sealer = sealer
         self.time = time

@@ -92,6 +92,60 @@ enum SchemaText {
 
         CREATE INDEX IF NOT EXISTS device_user ON device (user_id);
 
+        -- What a user has besides phones: where codes come from, and what they are checked with. An active row counts; a waiting
+        -- one takes its place once a first code has confirmed it.
+        CREATE TABLE IF NOT EXISTS factor (
+            id binary(16) NOT NULL PRIMARY KEY,
+            user_id binary(16) NOT NULL,
+            kind varchar(16) NOT NULL,              -- totp, hotp, sms, mail, recovery
+            state varchar(16) NOT NULL,             -- waiting, active
+            secret blob,                            -- sealed: what codes are made of; null for recovery codes
+            sealed_by varchar(64),                  -- under which key
+            algorithm varchar(8) NOT NULL,          -- sha1, sha256, sha512
+            digits int NOT NULL,
+            period int,                             -- of totp: seconds that a code is shown
+            counter bigint NOT NULL,                -- totp: the last step accepted; hotp: the next expected; sms, mail: the next sent
+            address varchar(254),                   -- of sms and mail: where codes go
+            failures int NOT NULL,                  -- wrong codes since the last right one
+            failed_at datetime(3),
+            created_at datetime(3) NOT NULL,
+            confirmed_at datetime(3),
+            operation binary(16) NOT NULL,
+            UNIQUE (user_id, kind, state)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        CREATE INDEX IF NOT EXISTS factor_sealed ON factor (sealed_by);
+
+        -- The codes that were sent, as counters: a code follows from its factor's secret and its counter, and is kept nowhere.
+        CREATE TABLE IF NOT EXISTS sent_code (
+            factor_id binary(16) NOT NULL,
+            counter bigint NOT NULL,
+            challenge_id binary(16),                -- null: to confirm the address
+            sent_at datetime(3) NOT NULL,
+            expires_at datetime(3) NOT NULL,
+            PRIMARY KEY (factor_id, counter)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        CREATE INDEX IF NOT EXISTS sent_code_challenge ON sent_code (challenge_id);
+
+        -- Recovery codes, as digests: a row cannot be used to log in.
+        CREATE TABLE IF NOT EXISTS recovery_code (
+            user_id binary(16) NOT NULL,
+            digest binary(32) NOT NULL,
+            used_at datetime(3),
+            PRIMARY KEY (user_id, digest)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        -- What went out as text messages, by day and by the beginning of the numbers: limits and costs are counted here.
+        CREATE TABLE IF NOT EXISTS text_tally (
+            day char(10) NOT NULL,                  -- UTC, 2026-11-22
+            prefix varchar(8) NOT NULL,
+            messages int NOT NULL,
+            parts int NOT NULL,
+            cost bigint NOT NULL,                   -- in millionths of whatever the gateways are paid in
+            PRIMARY KEY (day, prefix)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
         -- The logins that were asked for.
         CREATE TABLE IF NOT EXISTS challenge (
             id binary(16) NOT NULL PRIMARY KEY,
@@ -135,12 +189,20 @@ enum SchemaText {
         -- What is still to be done, written with the change that calls for it. A relay leases a row before it acts on it.
         CREATE TABLE IF NOT EXISTS outbox (
             id binary(16) NOT NULL PRIMARY KEY,     -- of a push: its apns-id
-            kind varchar(16) NOT NULL,              -- push, expiry, callback, mail
+            kind varchar(16) NOT NULL,              -- push, mail, sms, callback; next: the next factor begins; expiry
             event varchar(32),                      -- of a callback or mail: what it tells
             user_id binary(16),                     -- of a callback or mail: about whom
             challenge_id binary(16),
             device_id binary(16),
-            due_at datetime(3),                     -- null: for a courier that this version has not
+            factor_id binary(16),                   -- of a code: which factor's,
+            counter bigint,                         -- and which code of it
+            address varchar(254),                   -- of a mail or sms: where it goes
+            language varchar(35),
+            created_at datetime(3),
+            expires_at datetime(3),                 -- nothing is sent after it
+            dead_at datetime(3),                    -- since when nobody tries any more: an operator may (twoefay outbox)
+            reason varchar(64),                     -- what came of the last try
+            due_at datetime(3),                     -- null: dead, or for a courier that this installation has not
             attempts int NOT NULL,
             holder binary(16),                      -- the relay that acts on it now
             claim binary(16)                        -- with which claim it took the row
