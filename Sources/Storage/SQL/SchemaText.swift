@@ -200,6 +200,7 @@ enum SchemaText {
             language varchar(35),
             created_at datetime(3),
             expires_at datetime(3),                 -- nothing is sent after it
+            doubted_at datetime(3),                 -- since when it may have been taken over, or not: it is sent once more at most
             dead_at datetime(3),                    -- since when nobody tries any more: an operator may (twoefay outbox)
             reason varchar(64),                     -- what came of the last try
             due_at datetime(3),                     -- null: dead, or for a courier that this installation has not

@@ -1,0 +1,49 @@
+import Domain
+import Relay
+import World
+
+/// Rows of the outbox that several verbs write.
+enum OutboxRows {
+    /// A code is to be sent: its row, the counter that it is made of, and the factor that goes on to the next one. To be
+    /// put behind the audit of the change that calls for it, whose guards repeat the counter that was read. Nothing is
+    /// written without that audit, or where the newest step of the challenge says that this factor was refused.
+    ///
+    /// - Parameter noted: the audit's row, where that has an id of its own.
+    static func code(_ code: CodeToSend, as operation: Operation, noted: OperationID? = nil) -> [Step] {
+        let id = SQLValue.id(code.id)
+        let counter = SQLValue.integer(code.counter)
+        return [
+            Step(
+                insertCode, id, .id(code.challenge), .text(code.language), .moment(code.at), .moment(code.expiresAt),
+                .moment(code.leasedUntil), .id(code.holder), .id(code.factor), counter, .id(noted ?? operation.id),
+                .id(code.challenge)),
+            Step(noteCounter, id),
+            Step(moveCounter, .id(code.factor), counter, id),
+        ]
+    }
+}
+
+private let insertCode = Statement(
+    """
+    INSERT INTO outbox (id, kind, user_id, challenge_id, factor_id, counter, address, language, created_at, expires_at,
+    due_at, attempts, holder)
+    SELECT ?, f.kind, f.user_id, ?, f.id, f.counter, f.address, coalesce(?, u.language), ?, ?, ?, 0, ?
+    FROM factor f JOIN user u ON u.id = f.user_id
+    WHERE f.id = ? AND f.kind IN ('mail', 'sms') AND f.counter = ? AND f.address IS NOT NULL
+    AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
+    AND NOT EXISTS (SELECT 1 FROM step s WHERE s.challenge_id = ? AND s.factor = f.kind AND s.state = 'refused'
+    AND s.ordinal = (SELECT max(n.ordinal) FROM step n WHERE n.challenge_id = s.challenge_id))
+    """)
+
+private let noteCounter = Statement(
+    """
+    INSERT INTO sent_code (factor_id, counter, challenge_id, sent_at, expires_at)
+    SELECT o.factor_id, o.counter, o.challenge_id, o.created_at, o.expires_at FROM outbox o WHERE o.id = ?
+    /*M! ON DUPLICATE KEY UPDATE factor_id = sent_code.factor_id */ /*S! ON CONFLICT DO NOTHING */
+    """)
+
+private let moveCounter = Statement(
+    """
+    UPDATE factor SET counter = counter + 1
+    WHERE id = ? AND counter = ? AND EXISTS (SELECT 1 FROM outbox o WHERE o.id = ?)
+    """)
