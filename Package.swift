@@ -60,6 +60,7 @@ let package = Package(
         module("Metrics"),
         module("Pushing", ["World"]),
         module("Messaging"),
+        module("Wording", ["Bytes", "World"]),
 
         // How bytes come and go.
         module("EventLoop", ["CLinux", "World"]),
@@ -230,6 +231,7 @@ let package = Package(
                 "Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS",
                 "TestSupport", "WebPush", "World",
             ]),
+        tests("Wording", ["Bytes", "Wording", "World"]),
         tests("World", ["World"]),
         tests("YAML", ["YAML"]),
     ]

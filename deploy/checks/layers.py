@@ -7,7 +7,7 @@ LAYERS = [
     ["CLinux", "CNghttp2", "COpenSSL", "CSQLite", "CMariaDB", "CYAML", "CQREncode",
      "CMaxMind", "CMicroHTTPD", "CCurl"],
     ["Bytes", "World", "JSON", "YAML", "QR", "HTTP", "Metrics"],
-    ["Pushing", "Messaging"],
+    ["Pushing", "Messaging", "Wording"],
     ["Log", "Crypto", "EventLoop"],
     ["TLS", "Domain", "Curl", "TwoefayClient"],
     ["HTTP1", "HTTP2", "Geo", "Relay"],
