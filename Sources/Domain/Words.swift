@@ -13,6 +13,9 @@ extension Factor {
     /// Those that are answered by a code that the user types.
     public static let codes: [Factor] = [.totp, .hotp, .sms, .mail, .recovery]
 
+    /// Those that a website chooses among: a phone that asks by itself stands where its push would.
+    public static let choices: [Factor] = [.push] + codes
+
     public var isCode: Bool { Factor.codes.contains(self) }
 
     /// Those whose codes the relay sends.
@@ -32,8 +35,8 @@ public enum OTPAlgorithm: String, Sendable, CaseIterable {
 }
 
 /// How much a success is worth (NIST SP 800-63B-4's words where it has some).
-public enum Assurance: String, Sendable, CaseIterable {
-    case high, substantial, restricted, low
+public enum Assurance: String, Sendable, CaseIterable, Comparable {
+    case low, restricted, substantial, high
 
     /// What an answer by that factor is worth. A push is raised by a number that was asked, and by a phone that made sure
     /// of its owner.
@@ -45,6 +48,17 @@ public enum Assurance: String, Sendable, CaseIterable {
         case .mail: self = .low
         }
     }
+
+    private var rank: Int {
+        switch self {
+        case .low: 0
+        case .restricted: 1
+        case .substantial: 2
+        case .high: 3
+        }
+    }
+
+    public static func < (a: Assurance, b: Assurance) -> Bool { a.rank < b.rank }
 }
 
 /// How a phone made sure of its owner before it signed.

@@ -73,6 +73,12 @@ import World
         try policy.set("devices", to: "2")
         try policy.set("push-limit", to: "3")
         try policy.set("login-limit", to: "9")
+        try policy.set("factors", to: "totp,push ,  mail")
+        try policy.set("push-deadline", to: "5")
+        try policy.set("code-deadline", to: "none")
+        try policy.set("min-assurance", to: "restricted")
+        try policy.set("addresses", to: "confirmed")
+        #expect(policy.factors == [.totp, .push, .mail] && policy.codeDeadline == nil)
         #expect(try Policy().changed(by: policy.json) == policy)
         #expect(Policy.keys.allSatisfy { policy.text(of: $0) != nil })
     }
@@ -82,12 +88,22 @@ import World
         ("number", "3"),
         ("guesses", "0"), ("push-detail", "FULL"), ("number-below", "1,000"), ("number-below", ""), ("min-uv", "face"),
         ("devices", "0"), ("push-limit", "-1"), ("login-limit", "1001"), ("further-factors", "anything"),
-        ("colour", "red"),
+        ("colour", "red"), ("factors", ""), ("factors", "push,"), ("factors", "push,,totp"), ("factors", "push totp"),
+        ("factors", "push, totp, push"), ("factors", "pull"), ("factors", "Push"), ("push-deadline", "4"),
+        ("push-deadline", "none"), ("code-deadline", "9"), ("code-deadline", "601"), ("code-deadline", ""),
+        ("min-assurance", "some"), ("addresses", "all"),
     ])
     func whatIsNotAPolicyIsRefused(key: String, text: String) {
         var policy = Policy()
         #expect(throws: Policy.Fault.self) { try policy.set(key, to: text) }
         #expect(policy == Policy())
+    }
+
+    @Test func withoutAWordEveryFactorIsTriedTheStrongestFirst() {
+        #expect(Policy().factors == [.push, .totp, .hotp, .sms, .mail, .recovery])
+        #expect(Policy().pushDeadline == 30 && Policy().codeDeadline == 90 && Policy().minAssurance == .low)
+        #expect(Policy().addresses == .vouched)
+        #expect(Assurance.low < .restricted && Assurance.restricted < .substantial && Assurance.substantial < .high)
     }
 
     /// Whoever wants less than signatures has to say so.

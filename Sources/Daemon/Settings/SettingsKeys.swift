@@ -82,18 +82,29 @@ public enum SettingsKeys {
 
     /// What each policy means; a test sees to it that none is missing.
     public static let policyTexts = [
+        "addresses":
+            "Where codes are sent: vouched (also to addresses that the website gave at /register) or confirmed (only to "
+            + "those that the user confirmed by a code).",
         "answers":
             "How users answer: signed (the phone signs what it showed), certificate (the phone, with its certificate) or "
             + "website (the website for its own users).",
+        "code-deadline":
+            "Seconds after which the factor that follows a code's begins by itself, 10 to 600, or none.",
         "devices": "Phones that a user may have, 1 to 50.",
+        "factors":
+            "What users may answer by, in the order in which it is tried: any of push, totp, hotp, sms, mail, recovery.",
         "further-factors":
             "What binds a further factor: proved (the user approves by a phone) or website (the website's word).",
         "guesses": "Wrong codes or numbers in a row before the user is locked, 1 to 100.",
         "lifetime": "Seconds a challenge lives, 60 to 600.",
         "login-limit": "Challenges of one user in five minutes, 1 to 1000.",
+        "min-assurance":
+            "The least that a login must be worth: low (mail), restricted (sms), substantial (totp, hotp, recovery, a bare "
+            + "push) or high (a push with a number, or with min_uv).",
         "min-uv": "How the phone must have made sure of its owner: none, passcode or biometric.",
         "number": "Digits of the number to carry from one screen to the other: 0, 2 or 6.",
         "number-below": "The amount below which no number is asked, such as 30 or 49.90, or none.",
+        "push-deadline": "Seconds after which the next factor begins if nobody has looked at the push, 5 to 300.",
         "push-detail":
             "What a push shows on a locked screen: full (service, place, address) or minimal (a fixed text).",
         "push-limit": "Pushes to one user in five minutes, 1 to 100. Beyond them the phone has to look for itself.",

@@ -1,0 +1,149 @@
+import JSON
+
+/// Every policy under the name it has in settings, on the command line and in the database, and what it may be.
+extension Policy {
+    public static let lifetimes = 60...600
+    public static let numbers = [0, 2, 6]
+    public static let guessLimits = 1...100
+    public static let pushLimits = 1...100
+    public static let loginLimits = 1...1000
+    public static let deviceSlots = 1...50
+    public static let pushDeadlines = 5...300
+    public static let codeDeadlines = 10...600
+    /// What `push-limit` and `login-limit` count in.
+    public static let limitWindow = Duration.seconds(300)
+
+    public struct Fault: Error, Equatable {
+        public let message: String
+    }
+
+    public static let keys = [
+        "addresses", "answers", "code-deadline", "devices", "factors", "further-factors", "guesses", "lifetime",
+        "login-limit", "min-assurance", "min-uv", "number", "number-below", "push-deadline", "push-detail",
+        "push-limit",
+    ]
+
+    /// Sets one policy from its text; the message of a fault says what would have been right.
+    public mutating func set(_ key: String, to text: String) throws(Fault) {
+        switch key {
+        case "addresses": addresses = try Self.word(key, text)
+        case "answers": answers = try Self.word(key, text)
+        case "code-deadline": codeDeadline = try Self.seconds(key, text, Self.codeDeadlines)
+        case "devices": devices = try Self.number(key, text, Self.deviceSlots)
+        case "factors": factors = try Self.factors(key, text)
+        case "further-factors": furtherFactors = try Self.word(key, text)
+        case "guesses": guesses = try Self.number(key, text, Self.guessLimits)
+        case "lifetime": lifetime = try Self.number(key, text, Self.lifetimes)
+        case "login-limit": loginLimit = try Self.number(key, text, Self.loginLimits)
+        case "min-assurance": minAssurance = try Self.word(key, text)
+        case "min-uv": minUV = try Self.word(key, text)
+        case "number":
+            guard let digits = Int(text), Self.numbers.contains(digits) else {
+                throw Fault(message: "number must be 0, 2 or 6")
+            }
+            number = digits
+        case "number-below":
+            guard text != "none" else { return numberBelow = nil }
+            guard let amount = Amount(text) else {
+                throw Fault(message: "number-below must be none or an amount such as 30 or 49.90")
+            }
+            numberBelow = amount
+        case "push-deadline": pushDeadline = try Self.number(key, text, Self.pushDeadlines)
+        case "push-detail": pushDetail = try Self.word(key, text)
+        case "push-limit": pushLimit = try Self.number(key, text, Self.pushLimits)
+        default:
+            throw Fault(message: "\(key) is no policy; there are \(Self.keys.joined(separator: ", "))")
+        }
+    }
+
+    public func text(of key: String) -> String? {
+        switch key {
+        case "addresses": addresses.rawValue
+        case "answers": answers.rawValue
+        case "code-deadline": codeDeadline.map { String($0) } ?? "none"
+        case "devices": String(devices)
+        case "factors": factors.map(\.rawValue).joined(separator: ", ")
+        case "further-factors": furtherFactors.rawValue
+        case "guesses": String(guesses)
+        case "lifetime": String(lifetime)
+        case "login-limit": String(loginLimit)
+        case "min-assurance": minAssurance.rawValue
+        case "min-uv": minUV.rawValue
+        case "number": String(number)
+        case "number-below": numberBelow?.text ?? "none"
+        case "push-deadline": String(pushDeadline)
+        case "push-detail": pushDetail.rawValue
+        case "push-limit": String(pushLimit)
+        default: nil
+        }
+    }
+
+    private static func word<Word: RawRepresentable & CaseIterable>(
+        _ key: String, _ text: String
+    ) throws(Fault) -> Word where Word.RawValue == String {
+        guard let word = Word(rawValue: text) else {
+            let words = Word.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Fault(message: "\(key) must be one of \(words)")
+        }
+        return word
+    }
+
+    /// Words in the order in which they are to be tried, each once; around the commas there may be spaces.
+    private static func factors(_ key: String, _ text: String) throws(Fault) -> [Factor] {
+        var factors: [Factor] = []
+        for word in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let word = word.drop { $0 == " " }
+            let name = String(word.prefix { $0 != " " })
+            guard let factor = Factor(rawValue: name), factor != .pull,
+                word.dropFirst(name.count).allSatisfy({ $0 == " " })
+            else {
+                let words = Factor.choices.map(\.rawValue).joined(separator: ", ")
+                throw Fault(message: "\(key) must be a list of \(words), in the order in which they are to be tried")
+            }
+            guard !factors.contains(factor) else { throw Fault(message: "\(key) must name \(name) once") }
+            factors.append(factor)
+        }
+        return factors
+    }
+
+    private static func seconds(
+        _ key: String, _ text: String, _ range: ClosedRange<Int>
+    ) throws(Fault) -> Int? {
+        guard text != "none" else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw Fault(
+                message: "\(key) must be none or a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    private static func number(_ key: String, _ text: String, _ range: ClosedRange<Int>) throws(Fault) -> Int {
+        guard let number = Int(text), range.contains(number) else {
+            throw Fault(message: "\(key) must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+}
+
+/// The policies as the database keeps them: a JSON object of texts. A website's row holds only what differs from the
+/// installation's defaults; a challenge's row holds all of them.
+extension Policy {
+    public var json: String {
+        var object = JSONObject()
+        for key in Self.keys { object.set(key, .string(text(of: key) ?? "")) }
+        return String(decoding: JSONWriter.write(.object(object)), as: UTF8.self)
+    }
+
+    /// These policies, changed by what a website's row says. A key that a newer relay wrote is passed over.
+    public func changed(by json: String) throws(Fault) -> Policy {
+        guard let value = try? JSONReader.read(Array(json.utf8)), let object = value.object else {
+            throw Fault(message: "the policies in the database are not a JSON object")
+        }
+        var policy = self
+        for key in Self.keys {
+            guard let text = object[key]?.string else { continue }
+            try policy.set(key, to: text)
+        }
+        return policy
+    }
+}
