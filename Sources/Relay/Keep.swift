@@ -9,7 +9,7 @@ public protocol KeepStore: Sendable {
     func beat(_ relay: RelayID, at: Timestamp) async throws(StoreFailure) -> [Beat]
     /// Frees what a dead relay held, and removes its row.
     func bury(_ relay: RelayID, at: Timestamp) async throws(StoreFailure)
-    /// Drops what is kept for repeated requests and older than that, a few rows at a time.
+    /// Drops what is kept for repeated requests and to limit text messages, and older than that, a few rows at a time.
     func dropKept(before: Timestamp) async throws(StoreFailure)
     /// Only to see that the store answers.
     func probe() async throws(StoreFailure)

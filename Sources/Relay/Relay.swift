@@ -20,8 +20,12 @@ public final class Relay: Sendable {
         public var policy: Policy
         /// The store can have no other relay, so whoever left a row there is dead for certain.
         public var isAlone: Bool
+        public var textLimits: TextLimits
 
-        public init(origin: String, pin: [UInt8], policy: Policy, isAlone: Bool) {
+        public init(
+            origin: String, pin: [UInt8], policy: Policy, isAlone: Bool, textLimits: TextLimits = TextLimits()
+        ) {
+            self.textLimits = textLimits
             self.origin = origin
             self.pin = pin
             self.policy = policy

@@ -39,7 +39,8 @@ public struct RelayMetrics: Sendable {
         limits = registry.counters(
             "twoefay_limits_reached_total",
             "What was held back: login (a user was asked too often, 429), push (a user was asked without a push), guess "
-                + "(no code is tried any more, 429), code (an address has to wait for wrong ones at /verify or /revoke, 429).",
+                + "(no code is tried any more, 429), code (an address has to wait for wrong ones at /verify or /revoke, 429), "
+                + "text (no text message went out).",
             by: "limit")
         ended = registry.counters(
             "twoefay_challenges_ended_total",
@@ -93,6 +94,8 @@ enum Limit: String, CaseIterable {
     case guess
     /// An address sent wrong activation codes, or many revocation codes: it has to wait.
     case code
+    /// A user, a country or the day had its share of text messages: none was begun.
+    case text
 }
 
 extension PushOutcome {

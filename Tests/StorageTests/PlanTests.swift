@@ -51,7 +51,7 @@ import Testing
         let files = [
             "Accounts", "Activate", "Announce", "Answer", "Ask", "Bind", "BindByWebsite", "Consequence", "Deliver",
             "Devices", "Identify", "Keep", "Locks", "Pending", "Query", "Register", "Repeat", "Status", "Steps",
-            "Unspent", "Websites",
+            "TextBudget", "TextTally", "Unspent", "Websites",
         ]
         return try files.reduce(0) { count, file in
             let text = try TextFile.read("\(folder)/Sources/Storage/SQL/\(file).swift")

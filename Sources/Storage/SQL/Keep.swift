@@ -24,7 +24,9 @@ extension Store: KeepStore {
 
     public func dropKept(before: Timestamp) async throws(StoreFailure) {
         let script = Script(
-            "tidy", writes: [Step(dropOldAnswers, .moment(before))], reads: [Step(oldAnswer, .moment(before))])
+            "tidy",
+            writes: [Step(dropOldAnswers, .moment(before)), TextTallies.drop(before: before)],
+            reads: [Step(oldAnswer, .moment(before))])
         // One transaction after the other, so that requests come in between.
         while try await run(Query(script: script) { rows in rows.first?.isEmpty == false }) {}
     }

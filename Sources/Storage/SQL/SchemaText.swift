@@ -136,14 +136,15 @@ enum SchemaText {
             PRIMARY KEY (user_id, digest)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
-        -- What went out as text messages, by day and by the beginning of the numbers: limits and costs are counted here.
+        -- Text messages by day or hour (UTC) and by whom they were for: limits and costs are counted here.
         CREATE TABLE IF NOT EXISTS text_tally (
-            day char(10) NOT NULL,                  -- UTC, 2026-11-22
-            prefix varchar(8) NOT NULL,
-            messages int NOT NULL,
+            period varchar(13) NOT NULL,            -- 2026-11-22, or 2026-11-22 09
+            scope varchar(32) NOT NULL,             -- '' (all), the beginning of numbers (+49), or the id of a user
+            messages int NOT NULL,                  -- that were begun: these are limited
+            sent int NOT NULL,                      -- that gateways took; this, parts and cost of days and beginnings alone
             parts int NOT NULL,
             cost bigint NOT NULL,                   -- in millionths of whatever the gateways are paid in
-            PRIMARY KEY (day, prefix)
+            PRIMARY KEY (period, scope)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
         -- The logins that were asked for.

@@ -207,6 +207,12 @@ enum Sample {
         try await store.dropKept(before: now - .seconds(1))
         try await store.probe()
         _ = try await store.run(StoreStatus.query)
+        try await store.note(SentText(at: now, prefix: .all, parts: 1, cost: 1))
+        _ = try await store.run(TextAccount.query(of: now))
+        if let charge = TextLimits().charge(user: id(1), to: "+4915112345678", at: now) {
+            let steps = [TextBudget.hold(charge), TextBudget.count(charge, message: id(1))]
+            _ = try await store.run(Script("budget", writes: steps))
+        }
         let other = Websites.New(
             id: id(2), name: "bank", displayName: "Bank", policy: "{}", callback: nil, keyThumbprint: key(2),
             createdAt: now)

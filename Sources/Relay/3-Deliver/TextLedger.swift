@@ -1,0 +1,23 @@
+import Domain
+import World
+
+/// What a gateway took, for the day's account.
+public struct SentText: Sendable, Equatable {
+    public let at: Timestamp
+    public let prefix: NumberPrefix
+    public let parts: Int
+    /// In millionths of whatever the gateways are paid in.
+    public let cost: Int64
+
+    public init(at: Timestamp, prefix: NumberPrefix, parts: Int, cost: Int64) {
+        self.at = at
+        self.prefix = prefix
+        self.parts = parts
+        self.cost = cost
+    }
+}
+
+/// Keeps the account of text messages. It is for people: what is limited is counted where a message is begun.
+public protocol TextLedger: Sendable {
+    func note(_ sent: SentText) async throws(StoreFailure)
+}
