@@ -22,6 +22,8 @@ extension WebClient {
             (CURLOPT_CONNECTTIMEOUT_MS, Int(options.connectTimeout.wholeMilliseconds)),
             (CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)),
             (CURLOPT_TCP_KEEPALIVE, 1),
+            (CURLOPT_FRESH_CONNECT, options.keepsConnections ? 0 : 1),
+            (CURLOPT_FORBID_REUSE, options.keepsConnections ? 0 : 1),
             (CURLOPT_NOBODY, transfer.method == "HEAD" ? 1 : 0),
         ]
         let texts: [(CURLoption, String?)] = [

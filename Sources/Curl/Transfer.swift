@@ -87,6 +87,8 @@ public struct WebClientOptions: Sendable {
     public var connectionsPerServer = 4
     /// Connections that are kept for the next transfer.
     public var idleConnections = 64
+    /// False: each transfer has a connection of its own, and is never sent a second time by libcurl itself.
+    public var keepsConnections = true
     /// Names, addresses and TLS together.
     public var connectTimeout = Duration.seconds(5)
     /// All header fields of an answer.

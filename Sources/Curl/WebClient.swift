@@ -9,7 +9,7 @@ import World
 /// a socket is opened to, so that a name cannot lead elsewhere the second time it is looked up.
 ///
 /// A request on a kept connection that ends before a byte of its answer came is sent again by libcurl, on another one: what
-/// must not be done twice has to say so by an id of its own.
+/// must not be done twice has to say so by an id of its own, or goes out with `keepsConnections = false`.
 ///
 /// One multi handle of libcurl on one loop, which watches its descriptors and its timer. Made and used on that loop only.
 public final class WebClient {

@@ -57,7 +57,7 @@ public final class WebPushSender: Sendable {
     private let log: Log
     private let options: Options
     private let refusals = Mutex(Refusals())
-    private let clients = Mutex<[ObjectIdentifier: LoopBound<WebClient>]>([:])
+    private let clients: WebClients
 
     public init(
         vapid: VAPID, time: any TimeSource, randomness: any Randomness, log: Log, options: Options = Options()
@@ -67,6 +67,7 @@ public final class WebPushSender: Sendable {
         self.randomness = randomness
         self.log = log
         self.options = options
+        clients = WebClients(options.client)
     }
 
     /// What subscriptions are made for.
@@ -87,7 +88,7 @@ public final class WebPushSender: Sendable {
         let client: WebClient
         let transfer: Transfer
         do {
-            client = try currentClient()
+            client = try clients.current()
             transfer = try self.transfer(message, at: now, within: left, on: client.loop)
         } catch {
             log.error("webpush.unsent", [.error: "\(error)"])
@@ -132,19 +133,8 @@ public final class WebPushSender: Sendable {
         }
     }
 
-    private func currentClient() throws(SystemFailure) -> WebClient {
-        guard let loop = EventLoop.current else { preconditionFailure("WebPushSender: not on a loop") }
-        if let client = clients.withLock({ $0[ObjectIdentifier(loop)] }) { return client.value }
-        // Nobody else makes one for this loop.
-        let client = try WebClient(loop: loop, options: options.client)
-        clients.withLock { $0[ObjectIdentifier(loop)] = LoopBound(client, on: loop) }
-        return client
-    }
-
     /// Closes the connections of all loops. What is on its way is ambiguous.
-    public func close() {
-        for client in clients.withLock({ Array($0.values) }) { client.loop.post { client.value.close() } }
-    }
+    public func close() { clients.close() }
 }
 
 /// The subscriptions for which our credential was refused, each for a while.

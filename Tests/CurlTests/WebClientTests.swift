@@ -44,6 +44,30 @@ import Testing
         }
     }
 
+    @Test func aConnectionOfItsOwnForEach() async throws {
+        try await Scene.with { scene in
+            let start = await scene.loop.perform { [loop = scene.loop] in LoopBound(SilentStart(), on: loop) }
+            try await scene.serving({ _ in .now(Response(status: 204)) }, keeper: start) { _, port in
+                let one = try transfer("https://localhost:\(port)/")
+                let (answers, connections) = try await scene.sending({ $0.keepsConnections = false }) { client in
+                    // The first connection stands, and is never answered on.
+                    let first = await withUnsafeContinuation {
+                        (continuation: UnsafeContinuation<RunningTransfer?, Never>) in
+                        var first: RunningTransfer?
+                        start.value.heard = { continuation.resume(returning: first) }
+                        first = client.start(one) { _ in }
+                    }
+                    start.value.heard = {}
+                    let answers = [await client.send(one), await client.send(one)]
+                    first?.cancel()
+                    return (answers, start.value.connections)
+                }
+                #expect(try answers.map { try $0.get().status } == [204, 204])
+                #expect(connections == 3)
+            }
+        }
+    }
+
     @Test func manyAtOnceShareAConnection() async throws {
         try await Scene.with { scene in
             try await scene.serving({ .now(Response(status: 200, body: Array($0.path.utf8))) }) { server, port in
