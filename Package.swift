@@ -46,7 +46,7 @@ let package = Package(
         // C libraries, each touched by the one module that names it below.
         library("CLinux"), library("CNghttp2"), library("COpenSSL"), library("CSQLite"), library("CMariaDB"),
         library("CYAML"), library("CQREncode"), library("CMaxMind"), library("CMicroHTTPD"),
-        library("CCurl"),
+        library("CCurl"), library("CExpat"),
 
         // Leaves.
         module("Bytes"),
@@ -56,6 +56,7 @@ let package = Package(
         module("YAML", ["CYAML"]),
         module("QR", ["CQREncode"]),
         module("Crypto", ["Bytes", "COpenSSL", "JSON", "World"]),
+        module("Seeds", ["Bytes", "CExpat", "Crypto", "World"]),
         module("HTTP"),
         module("Metrics"),
         module("Pushing", ["World"]),
@@ -211,6 +212,7 @@ let package = Package(
                 "Bytes", "Crypto", "Domain", "JSON", "Log", "Metrics", "Pushing", "Relay", "Storage", "TestSupport",
                 "World",
             ]),
+        tests("Seeds", ["Bytes", "Seeds", "World"]),
         tests(
             "Simulation",
             ["Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Pushing", "Relay", "Storage", "TestSupport", "World"]),

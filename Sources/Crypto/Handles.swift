@@ -39,6 +39,10 @@ enum Algorithm {
     static let aes128GCM = cipher("AES-128-GCM")
     static let aes256GCM = cipher("AES-256-GCM")
 
+    static let aes128CBC = cipher("AES-128-CBC")
+    static let aes192CBC = cipher("AES-192-CBC")
+    static let aes256CBC = cipher("AES-256-CBC")
+
     /// The curve, as a key that has no point yet: a copy of it takes one in a third of the time that it takes OpenSSL to
     /// make a key of a curve that it is told the name of.
     static let p256: SharedHandle = {

@@ -5,11 +5,11 @@ Package.swift says what each target depends on; this says what it may depend on.
 
 LAYERS = [
     ["CLinux", "CNghttp2", "COpenSSL", "CSQLite", "CMariaDB", "CYAML", "CQREncode",
-     "CMaxMind", "CMicroHTTPD", "CCurl"],
+     "CMaxMind", "CMicroHTTPD", "CCurl", "CExpat"],
     ["Bytes", "World", "JSON", "YAML", "QR", "HTTP", "Metrics"],
     ["Pushing", "Messaging", "Wording"],
     ["Log", "Crypto", "EventLoop"],
-    ["TLS", "Domain", "Curl", "TwoefayClient"],
+    ["TLS", "Domain", "Curl", "TwoefayClient", "Seeds"],
     ["HTTP1", "HTTP2", "Geo", "Relay"],
     ["API", "Storage", "APNs", "WebPush", "Phone"],
     ["Couriers"],
@@ -33,6 +33,7 @@ C_USERS = {
     "CMaxMind": ["Sources/Geo/"],
     "CMicroHTTPD": ["Sources/HTTP1/"],
     "CCurl": ["Sources/Curl/"],
+    "CExpat": ["Sources/Seeds/"],
 }
 
 # The product knows no socket, no SQL and no C: whatever else changes, these may not appear among its dependencies.
