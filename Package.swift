@@ -50,6 +50,7 @@ let package = Package(
 
         // Leaves.
         module("Bytes"),
+        module("GSM"),
         module("World", ["CLinux"]),
         module("JSON"),
         module("Log", ["CLinux", "World"]),
@@ -189,6 +190,7 @@ let package = Package(
                 "Storage", "TestSupport", "TLS", "WebPush", "World", "twoefay", "twoefayd",
             ]),
         tests("Geo", ["Geo", "TestSupport", "World"]),
+        tests("GSM", ["GSM"]),
         tests("HTTP", ["HTTP"]),
         tests("HTTP1", ["EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
         tests(

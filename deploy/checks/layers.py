@@ -6,7 +6,7 @@ Package.swift says what each target depends on; this says what it may depend on.
 LAYERS = [
     ["CLinux", "CNghttp2", "COpenSSL", "CSQLite", "CMariaDB", "CYAML", "CQREncode",
      "CMaxMind", "CMicroHTTPD", "CCurl", "CExpat"],
-    ["Bytes", "World", "JSON", "YAML", "QR", "HTTP", "Metrics"],
+    ["Bytes", "World", "JSON", "YAML", "QR", "HTTP", "Metrics", "GSM"],
     ["Pushing", "Messaging", "Wording"],
     ["Log", "Crypto", "EventLoop"],
     ["TLS", "Domain", "Curl", "TwoefayClient", "Seeds"],
