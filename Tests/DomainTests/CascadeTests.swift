@@ -1,0 +1,168 @@
+import Domain
+import Testing
+import TestSupport
+import World
+
+@Suite struct CascadeTests {
+    private static let now = Timestamp(milliseconds: 1_800_000_000_000)
+    private static let all = Cascade.Means(phone: .pushable, codes: Set(Factor.codes))
+
+    private func tried(_ steps: (Factor, StepState)...) -> [Cascade.Tried] {
+        steps.map { Cascade.Tried(factor: $0.0, state: $0.1, at: Self.now) }
+    }
+
+    private func means(_ phone: Cascade.Means.Phone?, _ codes: Factor...) -> Cascade.Means {
+        Cascade.Means(phone: phone, codes: Set(codes))
+    }
+
+    @Test func theFirstThatTheUserHasBegins() {
+        let cascade = Cascade(factors: Factor.choices)
+        #expect(cascade.first(Self.all) == .push)
+        #expect(cascade.first(means(.asking, .totp)) == .pull)
+        #expect(cascade.first(means(nil, .mail, .totp)) == .totp)
+        #expect(cascade.first(means(nil, .mail)) == .mail)
+        #expect(cascade.first(means(nil)) == nil)
+        #expect(Cascade(factors: [.mail, .push]).first(Self.all) == .mail)
+        #expect(Cascade(factors: [.totp]).first(means(.pushable)) == nil)
+    }
+
+    @Test func aRecoveryCodeIsTakenAndNeverBegins() {
+        let cascade = Cascade(factors: Factor.choices)
+        #expect(cascade.first(means(nil, .recovery)) == nil)
+        #expect(cascade.canAnswer(means(nil, .recovery)))
+        #expect(!Cascade(factors: [.push, .totp]).canAnswer(means(nil, .recovery)))
+        #expect(!cascade.canAnswer(means(nil)))
+        #expect(cascade.next(after: tried((.push, .refused)), means(.pushable, .recovery)) == nil)
+        #expect(cascade.start(.recovery, after: [], means(nil, .recovery), at: Self.now) == .begin(.recovery))
+    }
+
+    @Test func whatCameToNothingIsFollowedByWhatIsLeft() {
+        let cascade = Cascade(factors: Factor.choices)
+        #expect(cascade.next(after: tried((.push, .refused)), Self.all) == .totp)
+        #expect(cascade.next(after: tried((.push, .sent)), Self.all) == .totp)
+        #expect(cascade.next(after: tried((.pull, .queued)), Self.all) == .totp)
+        #expect(cascade.next(after: tried((.push, .expired), (.sms, .sent)), means(.pushable, .sms, .mail)) == .mail)
+        #expect(cascade.next(after: tried((.push, .expired), (.sms, .sent)), means(.pushable, .sms)) == nil)
+        // A push over the limit was waited for, and is not tried again.
+        #expect(cascade.next(after: tried((.pull, .expired)), means(.pushable)) == nil)
+    }
+
+    @Test func whoHasLookedIsWaitedFor() {
+        let cascade = Cascade(factors: Factor.choices)
+        #expect(cascade.next(after: tried((.push, .seen)), Self.all) == nil)
+        #expect(cascade.next(after: tried((.push, .expired), (.totp, .sent)), Self.all) == .hotp)
+    }
+
+    @Test func aWebsiteBeginsWhatItMay() {
+        let cascade = Cascade(factors: [.push, .totp, .sms])
+        #expect(cascade.start(.mail, after: [], Self.all, at: Self.now) == .forbidden)
+        #expect(cascade.start(.sms, after: [], means(.pushable), at: Self.now) == .unavailable)
+        #expect(cascade.start(.sms, after: tried((.push, .seen)), Self.all, at: Self.now) == .begin(.sms))
+        #expect(cascade.start(.push, after: [], means(.asking), at: Self.now) == .begin(.pull))
+        #expect(cascade.start(.totp, after: tried((.totp, .sent)), Self.all, at: Self.now) == .underWay)
+        #expect(cascade.start(.totp, after: tried((.totp, .expired)), Self.all, at: Self.now) == .begin(.totp))
+    }
+
+    @Test func sendingAgainHasItsBounds() {
+        let cascade = Cascade(factors: [.push, .totp, .sms, .mail])
+        let once = tried((.sms, .sent))
+        let soon = Self.now + .seconds(19)
+        #expect(cascade.start(.sms, after: once, Self.all, at: soon) == .limited(until: Self.now + .seconds(20)))
+        #expect(cascade.start(.mail, after: once, Self.all, at: soon) == .begin(.mail))
+        #expect(cascade.start(.sms, after: once, Self.all, at: Self.now + .seconds(20)) == .begin(.sms))
+        let five = Array(repeating: once[0], count: Cascade.mostSendings)
+        let late = Self.now + .seconds(200)
+        #expect(cascade.start(.mail, after: five, Self.all, at: late) == .limited(until: nil))
+        #expect(cascade.start(.totp, after: five, Self.all, at: late) == .begin(.totp))
+        let many = Array(repeating: tried((.totp, .expired))[0], count: Cascade.mostSteps)
+        #expect(cascade.start(.totp, after: many, Self.all, at: late) == .limited(until: nil))
+    }
+
+    /// Whatever a policy says, a user has and becomes of the steps: each factor begins by itself once at most, none that
+    /// is forbidden, and in the policy's order.
+    @Test func byItselfItKeepsToThePolicy() {
+        var chance = SeededRandomness(seed: 5)
+        for _ in 0..<2000 {
+            let factors = Factor.choices.shuffled(using: &chance).prefix(Int.random(in: 1...6, using: &chance))
+            let phones: [Cascade.Means.Phone?] = [nil, .asking, .pushable]
+            let means = Cascade.Means(
+                phone: phones.randomElement(using: &chance) ?? nil,
+                codes: Set(Factor.codes.filter { _ in Bool.random(using: &chance) }))
+            let cascade = Cascade(factors: Array(factors))
+            var steps: [Cascade.Tried] = []
+            var byItself: [Factor] = []
+            while let next = cascade.next(after: steps, means) {
+                byItself.append(next == .pull ? .push : next)
+                let state = [StepState.sent, .refused, .undeliverable, .expired].randomElement(using: &chance) ?? .sent
+                steps.append(Cascade.Tried(factor: next, state: state, at: Self.now))
+                guard byItself.count <= factors.count else { break }
+                if Bool.random(using: &chance), let other = factors.randomElement(using: &chance),
+                    case .begin(let factor) = cascade.start(other, after: steps, means, at: Self.now)
+                {
+                    steps.append(Cascade.Tried(factor: factor, state: .sent, at: Self.now))
+                }
+            }
+            #expect(Set(byItself).count == byItself.count)
+            #expect(!byItself.contains(.recovery))
+            #expect(byItself.allSatisfy { means.has($0) })
+            let places = byItself.map { factors.firstIndex(of: $0) }
+            #expect(places.allSatisfy { $0 != nil } && places.compactMap { $0 } == places.compactMap { $0 }.sorted())
+            // Nothing that was left could have begun.
+            let left = factors.filter { factor in
+                factor != .recovery && means.has(factor)
+                    && !steps.contains { ($0.factor == .pull ? .push : $0.factor) == factor }
+            }
+            #expect(left.isEmpty)
+        }
+    }
+}
+
+@Suite struct NarrowedPolicyTests {
+    @Test func whatIsWantedKeepsThePolicysOrder() throws {
+        var policy = Policy()
+        try policy.set("factors", to: "totp, push, sms")
+        #expect(policy.narrowed(to: [.sms, .push, .mail], atLeast: nil, asksNumber: true).factors == [.push, .sms])
+        #expect(policy.narrowed(to: nil, atLeast: nil, asksNumber: true).factors == [.totp, .push, .sms])
+        #expect(policy.narrowed(to: [.mail], atLeast: nil, asksNumber: true).factors.isEmpty)
+    }
+
+    @Test func whatIsWorthLessIsLeftOut() throws {
+        let policy = Policy()
+        #expect(
+            policy.narrowed(to: nil, atLeast: .restricted, asksNumber: false).factors
+                == [.push, .totp, .hotp, .sms, .recovery])
+        #expect(
+            policy.narrowed(to: nil, atLeast: .substantial, asksNumber: false).factors
+                == [.push, .totp, .hotp, .recovery])
+        #expect(policy.narrowed(to: nil, atLeast: .high, asksNumber: true).factors == [.push])
+        #expect(policy.narrowed(to: nil, atLeast: .high, asksNumber: false).factors.isEmpty)
+        var sure = policy
+        try sure.set("min-uv", to: "passcode")
+        #expect(sure.narrowed(to: nil, atLeast: .high, asksNumber: false).factors == [.push])
+        // The website's policy is the least, whatever a login asks for.
+        var strict = policy
+        try strict.set("min-assurance", to: "substantial")
+        let narrowed = strict.narrowed(to: nil, atLeast: .low, asksNumber: true)
+        #expect(narrowed.minAssurance == .substantial && narrowed.factors == [.push, .totp, .hotp, .recovery])
+    }
+
+    @Test func onlyTheStrongestApproves() {
+        func approving(_ phone: Cascade.Means.Phone?, _ codes: Factor...) -> [Factor] {
+            Policy().strongest(of: Cascade.Means(phone: phone, codes: Set(codes))).factors
+        }
+        #expect(approving(.asking, .totp, .sms) == [.push, .recovery])
+        #expect(approving(nil, .totp, .hotp, .mail) == [.totp, .hotp, .recovery])
+        #expect(approving(nil, .sms, .mail) == [.sms, .recovery])
+        #expect(approving(nil) == [.recovery])
+    }
+
+    @Test func aDeadlineIsTheFactorsOwn() throws {
+        let now = Timestamp(milliseconds: 0)
+        #expect(Policy().deadline(of: .push, from: now) == now + .seconds(30))
+        #expect(Policy().deadline(of: .pull, from: now) == now + .seconds(30))
+        #expect(Policy().deadline(of: .totp, from: now) == now + .seconds(90))
+        var patient = Policy()
+        try patient.set("code-deadline", to: "none")
+        #expect(patient.deadline(of: .sms, from: now) == nil)
+    }
+}
