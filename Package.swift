@@ -67,7 +67,7 @@ let package = Package(
         // How bytes come and go.
         module("EventLoop", ["CLinux", "World"]),
         module("TLS", ["Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop"]),
-        module("Curl", ["CCurl", "EventLoop", "HTTP", "World"]),
+        module("Curl", ["Bytes", "CCurl", "EventLoop", "HTTP", "World"]),
         module("HTTP1", ["CMicroHTTPD", "EventLoop", "HTTP", "Log"]),
         module("HTTP2", ["Bytes", "CLinux", "CNghttp2", "Crypto", "EventLoop", "HTTP", "Log", "TLS", "World"]),
 
@@ -161,7 +161,7 @@ let package = Package(
             ]),
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
         tests(
-            "Curl", ["Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
+            "Curl", ["Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
         tests(
             "Daemon",
             ["APNs", "Bytes", "Daemon", "Domain", "HTTP", "Log", "Metrics", "Storage", "TestSupport", "World"]),

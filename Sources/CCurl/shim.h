@@ -38,6 +38,28 @@ static inline CURLcode ccurl_set_readiness(CURL *transfer, curl_prereq_callback 
     return curl_easy_setopt(transfer, CURLOPT_PREREQFUNCTION, value);
 }
 
+static inline CURLcode ccurl_set_closer(CURL *transfer, curl_closesocket_callback value) {
+    return curl_easy_setopt(transfer, CURLOPT_CLOSESOCKETFUNCTION, value);
+}
+
+static inline CURLcode ccurl_set_sender(CURL *transfer, curl_read_callback value) {
+    return curl_easy_setopt(transfer, CURLOPT_READFUNCTION, value);
+}
+
+static inline CURLcode ccurl_set_listener(CURL *transfer, curl_debug_callback value) {
+    return curl_easy_setopt(transfer, CURLOPT_DEBUGFUNCTION, value);
+}
+
+static inline CURLcode ccurl_set_progress(CURL *transfer, curl_xferinfo_callback value) {
+    return curl_easy_setopt(transfer, CURLOPT_XFERINFOFUNCTION, value);
+}
+
+/// How many connections were opened for it.
+static inline long ccurl_connects(CURL *transfer) {
+    long connects = 0;
+    return curl_easy_getinfo(transfer, CURLINFO_NUM_CONNECTS, &connects) == CURLE_OK ? connects : 0;
+}
+
 static inline long ccurl_status(CURL *transfer) {
     long status = 0;
     return curl_easy_getinfo(transfer, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK ? status : 0;

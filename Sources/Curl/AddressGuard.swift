@@ -53,15 +53,28 @@ public struct AddressGuard: Sendable, Equatable {
 
     /// The same of what a socket is about to be connected to: a `sockaddr` of some family.
     func refusal(ofSocketAddress bytes: UnsafeRawBufferPointer) -> String? {
-        guard bytes.count >= MemoryLayout<sa_family_t>.size else { return refusal(of: []) }
+        refusal(of: Self.address(ofSocketAddress: bytes))
+    }
+
+    /// Whether what is said there stays on this machine.
+    static func isLoopback(socketAddress bytes: UnsafeRawBufferPointer) -> Bool {
+        let address = address(ofSocketAddress: bytes)
+        return loopback.contains { $0.contains(address) }
+    }
+
+    private static let loopback = [range("127.0.0.0/8"), range("::1/128")]
+
+    /// Of 4 or 16 bytes; none for what is no address of the internet.
+    private static func address(ofSocketAddress bytes: UnsafeRawBufferPointer) -> [UInt8] {
+        guard bytes.count >= MemoryLayout<sa_family_t>.size else { return [] }
         switch Int32(bytes.loadUnaligned(as: sa_family_t.self)) {
         case AF_INET where bytes.count >= MemoryLayout<sockaddr_in>.size:
             let four = bytes.loadUnaligned(as: sockaddr_in.self).sin_addr
-            return refusal(of: withUnsafeBytes(of: four) { Array($0) })
+            return withUnsafeBytes(of: four) { Array($0) }
         case AF_INET6 where bytes.count >= MemoryLayout<sockaddr_in6>.size:
             let six = bytes.loadUnaligned(as: sockaddr_in6.self).sin6_addr
-            return refusal(of: withUnsafeBytes(of: six) { Array($0) })
-        default: return refusal(of: [])
+            return withUnsafeBytes(of: six) { Array($0) }
+        default: return []
         }
     }
 

@@ -1,41 +1,27 @@
 import CCurl
 import HTTP
-import World
 
 extension WebClient {
-    /// Where Debian keeps the certificates that the machine believes, found by their names: nothing is read but what is needed.
-    private static let machinesTrust = "/etc/ssl/certs"
-
     /// Tells libcurl everything about a transfer; false if it does not take some of it.
     func prepare(_ easy: UnsafeMutableRawPointer, _ running: RunningTransfer) -> Bool {
         let transfer = running.transfer
         let context = Unmanaged.passUnretained(running).toOpaque()
         let schemes = options.allowsPlainHTTP ? "https,http" : "https"
         let numbers: [(CURLoption, Int)] = [
-            (CURLOPT_NOSIGNAL, 1),
-            // Otherwise giving up a transfer waits, on the loop, for as long as no name server answers.
-            (CURLOPT_QUICK_EXIT, 1),
             (CURLOPT_FOLLOWLOCATION, 0),
             (CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS)),
             // Until it is known whether the connection carries several transfers.
             (CURLOPT_PIPEWAIT, 1),
-            (CURLOPT_CONNECTTIMEOUT_MS, Int(options.connectTimeout.wholeMilliseconds)),
-            (CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)),
-            (CURLOPT_TCP_KEEPALIVE, 1),
             (CURLOPT_FRESH_CONNECT, options.keepsConnections ? 0 : 1),
             (CURLOPT_FORBID_REUSE, options.keepsConnections ? 0 : 1),
             (CURLOPT_NOBODY, transfer.method == "HEAD" ? 1 : 0),
         ]
         let texts: [(CURLoption, String?)] = [
             (CURLOPT_URL, transfer.url.text), (CURLOPT_PROTOCOLS_STR, schemes),
-            // None from the environment either.
-            (CURLOPT_PROXY, ""), (CURLOPT_NOPROXY, "*"),
-            (CURLOPT_CAPATH, Self.machinesTrust), (CURLOPT_CAINFO, nil),
         ]
-        var codes = numbers.map { ccurl_set_number(easy, $0, $1) } + texts.map { ccurl_set_text(easy, $0, $1) }
-        if let extraTrust = options.extraTrust {
-            codes.append(ccurl_set_bytes(easy, CURLOPT_CAINFO_BLOB, extraTrust, extraTrust.count))
-        }
+        var codes = CurlLibrary.prepare(
+            easy, extraTrust: options.extraTrust, connectTimeout: options.connectTimeout)
+        codes += numbers.map { ccurl_set_number(easy, $0, $1) } + texts.map { ccurl_set_text(easy, $0, $1) }
         if !transfer.body.isEmpty {
             codes.append(ccurl_set_count(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(transfer.body.count)))
             codes.append(ccurl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, transfer.body))

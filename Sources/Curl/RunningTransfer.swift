@@ -42,22 +42,11 @@ public final class RunningTransfer {
         client?.give(up: self, .cancelled, "cancelled")
     }
 
-    /// A connection on which the server's machine confirms nothing for so long is dead: libcurl would go on using it.
-    private static let unacknowledged = Duration.seconds(5)
-
     // MARK: What libcurl calls
 
     /// A socket for that address, or none where it may not be connected to.
     func open(_ given: UnsafePointer<curl_sockaddr>) -> curl_socket_t {
-        guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return -1 }
-        // In place: it may be longer than the type that its first bytes have.
-        let address = UnsafeRawBufferPointer(
-            start: UnsafeRawPointer(given) + offset, count: Int(given.pointee.addrlen))
-        guard mayConnect(to: address) else { return -1 }
-        let kind = given.pointee.socktype | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-        let fd = socket(given.pointee.family, kind, given.pointee.protocol)
-        if fd >= 0 { Socket.setUserTimeout(fd, Self.unacknowledged) }
-        return fd
+        CurlLibrary.open(given) { mayConnect(to: $0) }
     }
 
     /// To a `sockaddr`. Of several addresses one is enough: where it does not answer, that is all that is wrong.

@@ -27,7 +27,7 @@ public final class WebClient {
 
     /// The first fails where libcurl cannot start, or would look names up on the loop.
     public init(loop: EventLoop, options: WebClientOptions = WebClientOptions()) throws(SystemFailure) {
-        guard Self.global == CURLE_OK, ccurl_looks_up_aside() != 0, let multi = curl_multi_init() else {
+        guard CurlLibrary.isUsable, let multi = curl_multi_init() else {
             throw SystemFailure("curl_multi_init", ENOSYS)
         }
         self.loop = loop
@@ -47,9 +47,6 @@ public final class WebClient {
         for transfer in running.values { release(transfer) }
         curl_multi_cleanup(multi)
     }
-
-    /// Once for the process.
-    private static let global = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
 
     /// Servers that are remembered.
     private static let remembered = 1000

@@ -1,0 +1,140 @@
+import EventLoop
+import Synchronization
+import World
+
+/// Hands mails to one mail server. Connections are kept and used again; a server that hangs delays nobody but its own mails.
+///
+/// libcurl blocks in the middle of SMTP, also under its multi interface: it waits for the answer to the final dot, and to
+/// QUIT, on the thread that runs it. So each connection has a thread of its own, and no loop is touched.
+public final class SMTPClient: Sendable {
+    typealias Outcome = Result<SMTPReply, SMTPFailure>
+
+    private struct Job: Sendable {
+        let number: UInt64
+        let transfer: SMTPTransfer
+        let end: Instant
+        let tell: @Sendable (Outcome) -> Void
+    }
+
+    private struct State {
+        var waiting: [Job] = []
+        var lines: [SMTPLine] = []
+        var idle: [SMTPLine] = []
+        var last: UInt64 = 0
+        var isClosed = false
+    }
+
+    public let server: SMTPServer
+    private let time: any TimeSource
+    private let state = Mutex(State())
+
+    public init(_ server: SMTPServer, time: any TimeSource) {
+        self.server = server
+        self.time = time
+    }
+
+    /// On a loop. Always comes back, at the transfer's deadline or a moment later.
+    public func send(_ transfer: SMTPTransfer) async -> Result<SMTPReply, SMTPFailure> {
+        guard let loop = EventLoop.current else { preconditionFailure("SMTPClient: not on a loop") }
+        return await withUnsafeContinuation { continuation in
+            let answer = LoopBound(Answer { continuation.resume(returning: $0) }, on: loop)
+            // While it waits for a connection nobody else looks at the clock.
+            let number = start(transfer) { outcome in loop.post { answer.value.give(outcome) } }
+            guard let number else { return }
+            answer.value.timer = loop.schedule(after: transfer.deadline) { self.giveUp(number) }
+        }
+    }
+
+    /// Belongs to the loop that asked.
+    private final class Answer {
+        var timer: TimerID?
+        private let resume: (Outcome) -> Void
+
+        init(_ resume: @escaping (Outcome) -> Void) { self.resume = resume }
+
+        func give(_ outcome: Outcome) {
+            if let timer { EventLoop.current?.cancel(timer) }
+            resume(outcome)
+        }
+    }
+
+    /// Nil if it is over already.
+    private func start(_ transfer: SMTPTransfer, _ tell: @escaping @Sendable (Outcome) -> Void) -> UInt64? {
+        guard transfer.isSayable else {
+            tell(.failure(SMTPFailure(.malformed, "the address cannot be said in SMTP")))
+            return nil
+        }
+        let end = time.instant() + transfer.deadline
+        do throws(SMTPFailure) {
+            let (number, line) = try state.withLock { (state) throws(SMTPFailure) in
+                if state.isClosed { throw SMTPFailure(.cancelled, "closed") }
+                guard state.waiting.count < server.waiting else { throw SMTPFailure(.busy, "too many mails wait") }
+                let line = try Self.line(&state, server)
+                state.last += 1
+                state.waiting.append(Job(number: state.last, transfer: transfer, end: end, tell: tell))
+                return (state.last, line)
+            }
+            if let line { work(on: line) }
+            return number
+        } catch {
+            tell(.failure(error))
+            return nil
+        }
+    }
+
+    /// One that has nothing to do, or a new one; nil while as many work as may.
+    private static func line(_ state: inout State, _ server: SMTPServer) throws(SMTPFailure) -> SMTPLine? {
+        if let line = state.idle.popLast() { return line }
+        guard state.lines.count < server.connections else { return nil }
+        do {
+            let line = try SMTPLine(server)
+            state.lines.append(line)
+            return line
+        } catch {
+            // Those that there are will come to it.
+            if !state.lines.isEmpty { return nil }
+            throw SMTPFailure(.busy, "no thread can be started: \(error)")
+        }
+    }
+
+    private func work(on line: SMTPLine) {
+        line.post { [self] in
+            while let job = next(line) {
+                let left = { @Sendable in job.end - self.time.instant() }
+                job.tell(left() > .zero ? line.send(job.transfer, within: left) : .failure(Self.late))
+            }
+        }
+    }
+
+    private static let late = SMTPFailure(.deadline, "no connection was free in time")
+
+    private func next(_ line: SMTPLine) -> Job? {
+        state.withLock { state in
+            if !state.waiting.isEmpty { return state.waiting.removeFirst() }
+            state.idle.append(line)
+            return nil
+        }
+    }
+
+    /// One that is under way ends by itself.
+    private func giveUp(_ number: UInt64) {
+        let job = state.withLock { state in
+            state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
+        }
+        job?.tell(.failure(Self.late))
+    }
+
+    /// Mails that are under way or wait.
+    public var count: Int { state.withLock { $0.waiting.count + $0.lines.count - $0.idle.count } }
+
+    /// Ends everything, and all connections. Waits until that is so, but not for long.
+    public func close() {
+        let (lines, jobs) = state.withLock { state in
+            defer { (state.lines, state.waiting, state.isClosed) = ([], [], true) }
+            return (state.lines, state.waiting)
+        }
+        for job in jobs { job.tell(.failure(SMTPFailure(.cancelled, "closed"))) }
+        for line in lines { line.close() }
+        for line in lines { line.join(within: .seconds(2)) }
+    }
+}

@@ -1,0 +1,268 @@
+import Bytes
+import EventLoop
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import Curl
+
+@Suite(.timeLimit(.minutes(5))) struct SMTPClients {
+    private static let text = "Subject: x\r\n\r\nfirst\r\n.\r\n..two\r\n.three\r\nlast\r\n"
+
+    private func mail(_ text: String = text, deadline: Duration = patience) -> SMTPTransfer {
+        SMTPTransfer(from: "login@example.com", to: "bob@example.org", data: Array(text.utf8), deadline: deadline)
+    }
+
+    private func server(_ test: TestMailServer, _ scheme: String = "smtp") throws -> SMTPServer {
+        var server = SMTPServer(try #require(SMTPAddress("\(scheme)://localhost:\(test.port)")))
+        server.name = "relay.example.com"
+        server.connectTimeout = patience
+        return server
+    }
+
+    /// With a client on a loop that ends with the test.
+    private func with<Value: Sendable>(
+        _ server: SMTPServer, _ body: @escaping @Sendable (SMTPClient) async -> Value
+    ) async throws -> Value {
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        defer { group.stopAndJoin() }
+        let client = SMTPClient(server, time: SystemTime())
+        let value = await group.loops[0].perform { await body(client) }
+        client.close()
+        return value
+    }
+
+    private func send(_ server: SMTPServer, _ transfers: SMTPTransfer...) async throws -> [Result<
+        SMTPReply, SMTPFailure
+    >] {
+        try await with(server) { client in
+            var all: [Result<SMTPReply, SMTPFailure>] = []
+            for transfer in transfers { all.append(await client.send(transfer)) }
+            return all
+        }
+    }
+
+    private func failure(_ result: Result<SMTPReply, SMTPFailure>?) throws -> SMTPFailure {
+        guard case .failure(let failure) = try #require(result) else {
+            throw Child.Problem(description: "it was handed in: \(String(describing: result))")
+        }
+        return failure
+    }
+
+    // MARK: What comes through
+
+    @Test func aMailComesWholeAndTheNextOverTheSameConnection() async throws {
+        let test = try await TestMailServer.start()
+        let results = try await send(try server(test), mail(), mail("a\r\n"))
+        #expect(
+            try results.map { try $0.get() }
+                == Array(repeating: SMTPReply(code: 250, text: "2.0.0 queued as 1"), count: 2))
+        let first = try await test.mail(1)
+        #expect(first.data == Self.text)
+        #expect(first.from == "<login@example.com>")
+        #expect(first.to == ["<bob@example.org>"])
+        #expect(!first.overTLS)
+        #expect(try await test.mail(2).data == "a\r\n")
+        #expect(test.connections == 1)
+    }
+
+    @Test func aLongMailComesWhole() async throws {
+        let test = try await TestMailServer.start()
+        let text = String(repeating: "0123456789.abcdef\r\n.\r\n", count: 20_000)
+        _ = try #require(try await send(try server(test), mail(text)).first).get()
+        #expect(try await test.mail().data == text)
+    }
+
+    @Test func mailsGoOverAsManyConnectionsAsAreAllowed() async throws {
+        let test = try await TestMailServer.start()
+        var server = try server(test)
+        server.connections = 3
+        let outcomes = try await with(server) { [mail] client in
+            await withTaskGroup(of: Bool.self) { group in
+                for _ in 0..<30 {
+                    group.addTask { (try? await onLoop(client, mail(Self.text, patience)).get()) != nil }
+                }
+                return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+            }
+        }
+        #expect(outcomes == 30)
+        #expect((1...3).contains(test.connections))
+    }
+
+    // MARK: What is said no to
+
+    @Test(arguments: [
+        (TestMailServer.Verb.greeting, SMTPStage.connection), (.sender, .sender), (.recipient, .recipient),
+        (.data, .data), (.dot, .content),
+    ])
+    func tellsWhoRefusedWhat(_ verb: TestMailServer.Verb, _ stage: SMTPStage) async throws {
+        let test = try await TestMailServer.start {
+            $0.faults = [verb: [.answer("451 4.3.0 later"), .answer("554-5.7.1 never\r\n554 5.7.1 ever")]]
+        }
+        let results = try await send(try server(test), mail(), mail(), mail())
+        let (soft, hard) = (try failure(results.first), try failure(results.dropFirst().first))
+        for failure in [soft, hard] {
+            #expect(failure.cause == .refused)
+            #expect(failure.stage == stage)
+            #expect(!failure.mayHaveArrived)
+        }
+        #expect(soft.reply == SMTPReply(code: 451, text: "4.3.0 later"))
+        #expect(hard.reply == SMTPReply(code: 554, text: "5.7.1 never 5.7.1 ever"))
+        _ = try #require(results.last).get()
+    }
+
+    @Test(arguments: [TestMailServer.Verb.greeting, .sender, .recipient, .data])
+    func whatWasDroppedBeforeTheContentDidNotArrive(_ verb: TestMailServer.Verb) async throws {
+        let test = try await TestMailServer.start { $0.faults = [verb: [.drop]] }
+        let failure = try failure(try await send(try server(test), mail()).first)
+        #expect(failure.cause == .broken)
+        #expect(!failure.mayHaveArrived)
+        #expect(failure.reply == nil)
+    }
+
+    @Test func whatWasDroppedAfterTheDotMayHaveArrived() async throws {
+        let test = try await TestMailServer.start { $0.faults = [.dot: [.drop]] }
+        let failure = try failure(try await send(try server(test), mail()).first)
+        #expect(failure.mayHaveArrived)
+        #expect(failure.stage == .content)
+        #expect(try await test.mail().data == Self.text)
+    }
+
+    @Test(arguments: [TestMailServer.Verb.greeting, .hello, .sender, .recipient, .data, .dot])
+    func aServerThatHangsIsGivenUp(_ verb: TestMailServer.Verb) async throws {
+        let test = try await TestMailServer.start { $0.faults = [verb: [.hang]] }
+        let failure = try failure(try await send(try server(test), mail(deadline: .milliseconds(700))).first)
+        #expect(failure.reply == nil)
+        // On a machine that is slow enough it comes less far.
+        if failure.mayHaveArrived {
+            #expect(verb == .dot)
+        } else {
+            #expect([.deadline, .unreachable].contains(failure.cause))
+        }
+    }
+
+    @Test func aServerThatHangsAfterTheDotMayHaveTakenIt() async throws {
+        let test = try await TestMailServer.start { $0.faults = [.dot: [.hang]] }
+        // Long enough for a slow machine to come to the dot.
+        let failure = try failure(try await send(try server(test), mail(deadline: .seconds(4))).first)
+        #expect(failure.cause == .deadline)
+        #expect(failure.mayHaveArrived)
+    }
+
+    /// libcurl would wait two minutes, and the mail's own deadline would not end that.
+    @Test(.timeLimit(.minutes(1))) func noAnswerToQuitIsWaitedFor() async throws {
+        let test = try await TestMailServer.start {
+            $0.faults = [.recipient: [.answer("550 5.1.1 nobody")], .quit: [.hang]]
+        }
+        let failure = try failure(try await send(try server(test), mail()).first)
+        #expect(failure.reply?.code == 550)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func closingWaitsForNoServer() async throws {
+        let test = try await TestMailServer.start()
+        let server = try server(test)
+        try await with(server) { [mail] client in
+            _ = await client.send(mail(Self.text, patience))
+            test.freeze()
+        }
+    }
+
+    // MARK: Others
+
+    @Test func aServerThatHangsDelaysNobodyElse() async throws {
+        let slow = try await TestMailServer.start { $0.faults = [.sender: [.hang], .dot: [.hang]] }
+        let quick = try await TestMailServer.start()
+        let (hanging, server) = (try server(slow), try server(quick))
+        let result = try await with(hanging) { [mail] stuck in
+            let loop = EventLoop.current
+            let outcome = Mutex<Result<SMTPReply, SMTPFailure>?>(nil)
+            let ended = AsyncStream<Void>.makeStream()
+            loop?.spawn {
+                let result = await stuck.send(mail(Self.text, patience))
+                outcome.withLock { $0 = result }
+                ended.continuation.finish()
+            }
+            try? await slow.hears(.sender)
+            let client = SMTPClient(server, time: SystemTime())
+            let quick = await client.send(mail(Self.text, patience))
+            client.close()
+            let wasWaiting = outcome.withLock { $0 == nil }
+            stuck.close()
+            for await _ in ended.stream {}
+            return (quick, wasWaiting, outcome.withLock { $0 })
+        }
+        #expect(try result.0.get().code == 250)
+        #expect(result.1)
+        #expect(try failure(result.2).cause == .cancelled)
+    }
+
+    @Test func moreThanMayWaitIsRefusedAndWhatWaitsTooLongGivenUp() async throws {
+        let test = try await TestMailServer.start { $0.faults = [.sender: [.hang]] }
+        var server = try server(test)
+        (server.connections, server.waiting) = (1, 1)
+        let results = try await with(server) { [mail] client in
+            guard let loop = EventLoop.current else { return [Result<SMTPReply, SMTPFailure>]() }
+            let outcomes = Mutex<[Result<SMTPReply, SMTPFailure>]>([])
+            let ended = AsyncStream<Void>.makeStream()
+            let send = { @Sendable (deadline: Duration) in
+                loop.spawn {
+                    let result = await client.send(mail(Self.text, deadline))
+                    outcomes.withLock { $0.append(result) }
+                    ended.continuation.yield()
+                }
+            }
+            send(patience)
+            try? await test.hears(.sender)
+            send(.milliseconds(50))
+            send(patience)
+            var steps = ended.stream.makeAsyncIterator()
+            await steps.next()
+            await steps.next()
+            return outcomes.withLock { $0 }
+        }
+        #expect(try failure(results.first).cause == .busy)
+        let late = try failure(results.last)
+        #expect(late.cause == .deadline)
+        #expect(late.stage == .connection)
+    }
+
+    @Test func aKeptConnectionThatTheServerEndsIsOpenedAgain() async throws {
+        let test = try await TestMailServer.start {
+            $0.faults = [.sender: [.none, .answer("421 4.4.2 you were idle"), .none, .drop]]
+        }
+        let results = try await send(try server(test), mail(), mail(), mail())
+        for result in results { _ = try result.get() }
+        #expect(test.connections == 3)
+    }
+
+    @Test func aConnectionThatEndsAfterEachMailIsOpenedAgain() async throws {
+        let test = try await TestMailServer.start { $0.hangsUpAfterMails = true }
+        for result in try await send(try server(test), mail(), mail(), mail()) { _ = try result.get() }
+        #expect(test.connections == 3)
+    }
+
+    @Test func nobodyThere() async throws {
+        let port = try FreePort()
+        let server = SMTPServer(try #require(SMTPAddress("smtp://127.0.0.1:\(port.port)")))
+        #expect(try failure(try await send(server, mail()).first).cause == .unreachable)
+        let nowhere = SMTPServer(try #require(SMTPAddress("smtp://mail.invalid")))
+        #expect([.unknownHost, .unreachable].contains(try failure(try await send(nowhere, mail()).first).cause))
+    }
+
+    @Test func whatCannotBeSaidIsNotSaid() async throws {
+        let test = try await TestMailServer.start()
+        var bad = mail()
+        for address in ["a@b.example>\r\nDATA", "jörg@example.com", "", "a b@example.com", "<a@example.com>"] {
+            bad.to = address
+            #expect(try failure(try await send(try server(test), bad).first).cause == .malformed)
+        }
+        #expect(test.said.isEmpty)
+    }
+}
+
+/// From a task that is on no loop.
+private func onLoop(_ client: SMTPClient, _ transfer: SMTPTransfer) async -> Result<SMTPReply, SMTPFailure> {
+    guard let loop = EventLoop.current else { return .failure(SMTPFailure(.broken, "not on a loop")) }
+    return await loop.perform { await client.send(transfer) }
+}
