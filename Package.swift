@@ -164,7 +164,10 @@ let package = Package(
             "Curl", ["Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
         tests(
             "Daemon",
-            ["APNs", "Bytes", "Daemon", "Domain", "HTTP", "Log", "Metrics", "Storage", "TestSupport", "World"]),
+            [
+                "APNs", "Bytes", "Crypto", "Daemon", "Domain", "HTTP", "Log", "Metrics", "Storage", "TestSupport",
+                "World",
+            ]),
         tests(
             "Demo",
             [

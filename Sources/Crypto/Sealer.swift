@@ -11,7 +11,8 @@ public enum SealFailure: Error, Sendable, Equatable {
     case tampered
 }
 
-/// AES-256-GCM under the first of several named keys; the others still open what they sealed.
+/// AES-256-GCM under the first of several named keys, the newest; the others still open what they sealed. A key may be known
+/// before it is used: then it stands in front, and the first that is not next seals.
 ///
 /// Sealed: version (1), length of the key's id, the id, nonce (12), ciphertext, tag (16). Everything before the nonce is
 /// authenticated together with the associated data. Nonces are random, so a key is good for 2^32 seals; change it long before.
@@ -19,10 +20,13 @@ public struct Sealer: Sendable {
     public struct Key: Sendable {
         public let id: String
         public let key: Secret
+        /// Others may seal under it already; this sealer does not.
+        public let isNext: Bool
 
-        public init(id: String, key: Secret) {
+        public init(id: String, key: Secret, isNext: Bool = false) {
             self.id = id
             self.key = key
+            self.isNext = isNext
         }
     }
 
@@ -32,7 +36,7 @@ public struct Sealer: Sendable {
 
     /// Keys have 32 bytes and ids of their own, at most 64 bytes long.
     public init(keys: [Key]) throws(CryptoFailure) {
-        guard let first = keys.first else { throw CryptoFailure("sealing needs a key") }
+        guard let first = keys.first(where: { !$0.isNext }) else { throw CryptoFailure("sealing needs a key") }
         for key in keys where key.key.count != 32 { throw CryptoFailure("the sealing key \(key.id) has not 32 bytes") }
         guard keys.allSatisfy({ !$0.id.isEmpty && $0.id.utf8.count <= 64 }), Set(keys.map(\.id)).count == keys.count
         else { throw CryptoFailure("sealing keys need ids of their own, at most 64 bytes long") }
@@ -43,7 +47,7 @@ public struct Sealer: Sendable {
     public func seal(
         _ plaintext: [UInt8], associated: [UInt8], randomness: any Randomness = SystemRandomness()
     ) throws(CryptoFailure) -> [UInt8] {
-        let header = [Self.version, UInt8(current.id.utf8.count)] + current.id.utf8
+        let header = Self.beginning(underKey: current.id)
         let nonce = randomness.bytes(12)
         let (ciphertext, tag) = try GCM.seal(
             plaintext, key: current.key, nonce: nonce, authenticated: header + associated)
@@ -62,8 +66,22 @@ public struct Sealer: Sendable {
         return plaintext
     }
 
-    /// Whether it was sealed under another key than today's.
-    public func isStale(_ sealed: [UInt8]) throws(SealFailure) -> Bool { try Self.header(of: sealed).id != current.id }
+    /// The id of the key that seals today.
+    public var currentID: String { current.id }
+
+    /// Those that are older: what they sealed is to be sealed anew.
+    public var oldKeyIDs: [String] { keys.filter { !$0.isNext && $0.id != current.id }.map(\.id) }
+
+    /// Under which key it was sealed.
+    public static func keyID(of sealed: [UInt8]) throws(SealFailure) -> String { try header(of: sealed).id }
+
+    /// What everything sealed under a key begins with.
+    public static func beginning(underKey id: String) -> [UInt8] { [version, UInt8(id.utf8.count)] + id.utf8 }
+
+    /// Whether it was sealed under an older key than today's.
+    public func isStale(_ sealed: [UInt8]) throws(SealFailure) -> Bool {
+        oldKeyIDs.contains(try Self.header(of: sealed).id)
+    }
 
     private static func header(of sealed: [UInt8]) throws(SealFailure) -> (id: String, bytes: [UInt8]) {
         guard sealed.count >= 2, sealed[0] == version else { throw .malformed }

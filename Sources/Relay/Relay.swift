@@ -2,11 +2,12 @@ import Bytes
 import Crypto
 import Domain
 import Log
+import Synchronization
 import World
 
 /// Everything the five verbs need from the store. Storage implements each port beside the SQL of its verb.
 public typealias RelayStore = IdentifyStore & RegisterStore & ActivateStore & BindStore & DeviceStore & AskStore
-    & DeliverStore & AnswerStore & PendingStore & KeepStore & RepeatStore
+    & DeliverStore & AnswerStore & PendingStore & KeepStore & RepeatStore & ResealStore
 
 /// The product: five verbs over a store and a push service. It holds no connection and blocks no thread, and is shared
 /// by all loops; what it remembers between requests are the held ones (`waits`).
@@ -42,8 +43,7 @@ public final class Relay: Sendable {
     /// Signs the certificates of phones.
     let phones: CertificateAuthority
     public let operations: Operations
-    /// Seals answers that are kept for repeated requests.
-    let sealer: Sealer
+    private let sealers: Mutex<Sealer>
     let time: any TimeSource
     let randomness: any Randomness
     let log: Log
@@ -78,7 +78,7 @@ public final class Relay: Sendable {
         self.mail = mail
         self.texts = texts
         self.phones = phones
-        self.sealer = sealer
+        sealers = Mutex(sealer)
         self.time = time
         self.randomness = randomness
         self.log = log
@@ -89,6 +89,13 @@ public final class Relay: Sendable {
         operations = Operations(masterKey: masterKey, randomness: randomness)
         id = operations.draw()
     }
+
+    /// Seals answers that are kept for repeated requests, and what codes are made of. Its keys may change at any time: one
+    /// use takes it once.
+    var sealer: Sealer { sealers.withLock { $0 } }
+
+    /// From now on.
+    public func adopt(_ sealer: Sealer) { sealers.withLock { $0 = sealer } }
 
     /// Asks the store, and turns its failures into refusals that say nothing to the outside.
     func ask<Answer: Sendable>(

@@ -24,7 +24,7 @@ import World
         #expect(try await scene.shop.line().send("GET", "/user/nobody").get().status == 404)
     }
 
-    @Test(arguments: ["server.pem", "server.key", "website-ca.pem", "device-ca.pem"])
+    @Test(arguments: ["server.pem", "server.key", "website-ca.pem", "device-ca.pem", "master.key"])
     func aCorruptFileChangesNothing(_ name: String) async throws {
         let scene = try await Scene.start()
         let line = try await scene.shop.line()

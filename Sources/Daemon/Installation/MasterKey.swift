@@ -2,31 +2,165 @@ import Bytes
 import Crypto
 import World
 
-/// The key under which secrets are sealed and from which operations draw what only this installation can know.
-/// Its file holds 64 hexadecimal digits.
+/// The keys under which secrets are sealed, and from which operations draw what only this installation can know.
+///
+/// Their file holds a key a line, the newest first: 64 hexadecimal digits. The first seals; all of them open what they have
+/// sealed. A line that ends with the word `next` is known and opens, but does not seal yet: every relay has to know a key
+/// before any relay seals under it. What is derived (operations, the nonces of proofs) follows from the last line, the
+/// oldest key: it has to stay as it is while requests are open, so a new key changes nothing about it. `#` begins a comment.
 public struct MasterKey: Sendable {
+    public struct Key: Sendable {
+        public let secret: Secret
+        /// Known, and not sealing yet.
+        public var isNext: Bool
+        /// What its rows say: `sealed_by`.
+        public var id: String { MasterKey.id(of: secret) }
+    }
+
+    /// Why a file is none. Holds nothing of the file.
+    public struct Fault: Error, Sendable, Equatable {
+        public let message: String
+
+        init(_ message: String, line: Int? = nil) {
+            self.message = (line.map { "line \($0) " } ?? "") + message
+        }
+    }
+
+    private enum Line {
+        case text(String)
+        case key(Key)
+    }
+
+    private static let mostKeys = 16
+    private var lines: [Line]
+
+    /// The newest first.
+    public var keys: [Key] {
+        lines.compactMap { if case .key(let key) = $0 { key } else { nil } }
+    }
+
+    /// The one that seals.
+    public let current: Key
+    /// What everything is derived from that is not sealed.
     public let secret: Secret
 
     public static func generate(_ randomness: any Randomness) -> MasterKey {
-        MasterKey(secret: Secret(randomness.bytes(32)))
+        let key = Key(secret: Secret(randomness.bytes(32)), isNext: false)
+        return MasterKey(lines: [.key(key)], current: key, oldest: key)
     }
 
-    private init(secret: Secret) { self.secret = secret }
+    private init(lines: [Line], current: Key, oldest: Key) {
+        self.lines = lines
+        self.current = current
+        secret = oldest.secret
+    }
 
-    init?(file: [UInt8]) {
-        let text = String(decoding: file, as: UTF8.self)
-        guard let bytes = Hex.decode(text.hasSuffix("\n") ? text.dropLast() : text[...]), bytes.count == 32 else {
-            return nil
+    init(file: [UInt8]) throws(Fault) {
+        guard let text = String(validating: file, as: UTF8.self) else { throw Fault("must be text") }
+        var lines: [Line] = []
+        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            let words = line.split { $0 == " " || $0 == "\t" || $0 == "\r" }
+            guard let first = words.first, !first.hasPrefix("#") else {
+                lines.append(.text(String(line)))
+                continue
+            }
+            guard let bytes = Hex.decode(first), bytes.count == 32, words.count == 1 || words.dropFirst() == ["next"]
+            else {
+                throw Fault("must be 64 hexadecimal digits, and may end with the word next", line: index + 1)
+            }
+            lines.append(.key(Key(secret: Secret(bytes), isNext: words.count == 2)))
         }
-        secret = Secret(bytes)
+        // What stands behind the last line end.
+        if case .text("") = lines.last { lines.removeLast() }
+        try self.init(lines: lines)
     }
 
-    var file: [UInt8] { Array((Hex.encode(secret.reveal()) + "\n").utf8) }
+    private init(lines: [Line]) throws(Fault) {
+        let keys = lines.compactMap { if case .key(let key) = $0 { key } else { nil } }
+        guard keys.count <= Self.mostKeys else { throw Fault("holds more than \(Self.mostKeys) keys") }
+        guard Set(keys.map(\.id)).count == keys.count else { throw Fault("holds a key twice") }
+        guard let current = keys.first(where: { !$0.isNext }), let oldest = keys.last, !oldest.isNext else {
+            throw Fault("must hold 64 hexadecimal digits, on a line that does not end with next, as its last key")
+        }
+        guard keys.dropFirst().allSatisfy({ !$0.isNext }) else { throw Fault("only its first key may be next") }
+        self.init(lines: lines, current: current, oldest: oldest)
+    }
 
-    /// Seals under a key of its own, named by what it is made of, so that two keys can be told apart one day.
+    private static let explanation = [
+        "# The keys of this installation, the newest first: a line each. Made and changed by 'twoefay rekey'.",
+        "# The first seals, all open; one that ends with 'next' does not seal yet. Operations follow from the last.",
+    ]
+
+    var file: [UInt8] {
+        var text: [String] = []
+        for line in lines {
+            switch line {
+            case .text(let line): text.append(line)
+            case .key(let key): text.append(Hex.encode(key.secret.reveal()) + (key.isNext ? " next" : ""))
+            }
+        }
+        return Array((text.joined(separator: "\n") + "\n").utf8)
+    }
+
+    /// Seals under keys of their own, named by what they are made of.
     public func sealer() throws(CryptoFailure) -> Sealer {
-        let key = HMAC.sha256(key: secret, Array("twoefay sealing".utf8))
-        return try Sealer(keys: [Sealer.Key(id: Hex.encode(SHA256.hash(key).prefix(4)), key: Secret(key))])
+        try Sealer(
+            keys: keys.map { Sealer.Key(id: $0.id, key: Self.sealing($0.secret), isNext: $0.isNext) })
+    }
+
+    func usableSealer() throws(Failure) -> Sealer {
+        do throws(CryptoFailure) {
+            return try sealer()
+        } catch {
+            throw Failure(.failed, "the master key: \(error)", next: "Bring its file back from your copy of it.")
+        }
+    }
+
+    private static func sealing(_ secret: Secret) -> Secret {
+        Secret(HMAC.sha256(key: secret, Array("twoefay sealing".utf8)))
+    }
+
+    private static func id(of secret: Secret) -> String {
+        Hex.encode(SHA256.hash(sealing(secret).reveal()).prefix(4))
+    }
+}
+
+/// What `twoefay rekey` makes of it. The file is changed line by line: comments stay.
+extension MasterKey {
+    /// The key that waits to be used.
+    public var next: Key? { keys.first { $0.isNext } }
+
+    /// Those that only open what they sealed once.
+    public var old: [Key] { keys.filter { !$0.isNext && $0.id != current.id } }
+
+    /// With one more key, known and not sealing yet.
+    public func adding(_ secret: Secret) throws(Fault) -> MasterKey {
+        var lines = lines
+        let place = lines.firstIndex { if case .key = $0 { true } else { false } } ?? lines.endIndex
+        lines.insert(.key(Key(secret: secret, isNext: true)), at: place)
+        if !lines.contains(where: { if case .text(Self.explanation[0]) = $0 { true } else { false } }) {
+            lines = Self.explanation.map { .text($0) } + lines
+        }
+        return try MasterKey(lines: lines)
+    }
+
+    /// With the key that waits sealing from now on.
+    public func usingNext() throws(Fault) -> MasterKey {
+        try MasterKey(
+            lines: lines.map { line in
+                guard case .key(var key) = line else { return line }
+                key.isNext = false
+                return .key(key)
+            })
+    }
+
+    /// Without the old ones.
+    public func dropping(_ ids: [String]) throws(Fault) -> MasterKey {
+        try MasterKey(
+            lines: lines.filter { line in
+                guard case .key(let key) = line else { return true }
+                return !ids.contains(key.id)
+            })
     }
 }
 
@@ -41,10 +175,21 @@ extension Settings {
             throw Failure(
                 .failed, error.text, next: "It was made by 'twoefay init'; bring it back from your copy of it.")
         }
-        guard let key = MasterKey(file: file) else {
-            throw Failure(
-                .failed, "\(path): must hold 64 hexadecimal digits", next: "Bring it back from your copy of it.")
+        do throws(MasterKey.Fault) {
+            return try MasterKey(file: file)
+        } catch {
+            throw Failure(.failed, "\(path): \(error.message)", next: "Bring it back from your copy of it.")
         }
-        return key
+    }
+
+    /// Puts another one in its place, whole, with the owner and the permissions that it has.
+    public func replaceMasterKey(by key: MasterKey) throws(Failure) {
+        do throws(Files.Problem) {
+            try Files.rewrite(path(of: masterKey), key.file)
+        } catch {
+            throw Failure(
+                .failed, error.text,
+                next: "The file is as it was. Run this as its owner, who must be able to write there.")
+        }
     }
 }

@@ -145,9 +145,12 @@ private struct Reading {
 
     private mutating func master() -> MasterKey? {
         guard let file = secret(settings.masterKey) else { return nil }
-        if let key = MasterKey(file: file.reveal()) { return key }
-        problems.append("\(settings.path(of: settings.masterKey)): must hold 64 hexadecimal digits")
-        return nil
+        do throws(MasterKey.Fault) {
+            return try MasterKey(file: file.reveal())
+        } catch {
+            problems.append("\(settings.path(of: settings.masterKey)): \(error.message)")
+            return nil
+        }
     }
 
     /// A certificate of another kind than ours is left to TLS, which refuses a key that does not fit.

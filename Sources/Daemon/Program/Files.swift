@@ -81,11 +81,31 @@ public enum Files {
 
     /// Writes a file in place of the one that may be there: whoever reads sees the old one or the new one, whole.
     public static func replace(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(Problem) {
+        try put(path, bytes, mode: mode) { _ in true }
+    }
+
+    /// The same with one that is there, whose owner and permissions the new one has. Behind a symbolic link, the file that it
+    /// leads to is replaced.
+    public static func rewrite(_ path: String, _ bytes: [UInt8]) throws(Problem) {
+        guard let resolved = realpath(path, nil) else { throw Problem(path) }
+        defer { free(resolved) }
+        let target = String(cString: resolved)
+        var state = stat()
+        guard stat(target, &state) == 0 else { throw Problem(path) }
+        try put(target, bytes, mode: state.st_mode & 0o7777) { fresh in
+            // What is ours anyway nobody needs to give us: only root may.
+            (state.st_uid == geteuid() && state.st_gid == getegid()) || chown(fresh, state.st_uid, state.st_gid) == 0
+        }
+    }
+
+    private static func put(
+        _ path: String, _ bytes: [UInt8], mode: mode_t, prepare: (String) -> Bool
+    ) throws(Problem) {
         // One process at a time has this name; what a crash left behind under it is in nobody's way.
         let fresh = "\(path).\(getpid())"
         unlink(fresh)
         try create(fresh, bytes, mode: mode)
-        guard rename(fresh, path) == 0 else {
+        guard prepare(fresh), rename(fresh, path) == 0 else {
             let problem = Problem(path)
             unlink(fresh)
             throw problem

@@ -35,6 +35,8 @@ public final class Daemon: Sendable {
     private let certificates: Certificates
     /// The thumbprint of the authority that activations name.
     private let pin: [UInt8]
+    /// What operations follow from, as long as this process lives.
+    private let operationsKey: Secret
     /// Reads the settings again, where somebody can.
     private let reread: @Sendable () throws(Failure) -> Settings
     private let log: Log
@@ -71,6 +73,7 @@ public final class Daemon: Sendable {
         errands = parts.errands
         places = parts.places
         certificates = parts.certificates
+        operationsKey = parts.operationsKey
         let relay = parts.relay
         page = try await MetricsPage.start(settings, parts.registry, on: parts.group.loops[0], log: log)
         // Known as alive before the first request: what a relay without a beat holds counts as left behind.
@@ -92,6 +95,7 @@ public final class Daemon: Sendable {
         let errands = Errands()
         let places: Places
         let certificates: Certificates
+        let operationsKey: Secret
         let registry = Registry()
         let api: API
 
@@ -100,6 +104,7 @@ public final class Daemon: Sendable {
             let randomness = SystemRandomness()
             let url = try settings.store()
             places = Places(materials.places)
+            operationsKey = materials.masterKey.secret
             certificates = Certificates(materials.certificates, time: time, log: log, registry)
             do {
                 store = try Store.open(url, time: time, log: log)
@@ -209,7 +214,7 @@ public final class Daemon: Sendable {
         log.notice("daemon.stopped")
     }
 
-    /// Reads certificates, keys, revocation lists and the database of places again, for the connections, the pushes and the
+    /// Reads certificates, keys, the master key, revocation lists and the database of places again, for the connections, the pushes and the
     /// logins to come.
     /// If anything is wrong with any file, everything stays as it was.
     public func reload() async {
@@ -222,12 +227,17 @@ public final class Daemon: Sendable {
                     next: "A restart takes it, and phones have to be bound again.")
             }
             let tls = try materials.tls()
+            let sealer = try materials.masterKey.usableSealer()
             // The last that can fail: nothing has changed until then.
             try adopt(materials.push)
             places.replace(materials.places)
+            relay.adopt(sealer)
+            if !Secret.matches(materials.masterKey.secret.reveal(), operationsKey.reveal()) {
+                log.warning("daemon.restart", [.reason: "operations follow from another key after a restart"])
+            }
             certificates.replace(materials.certificates)
             for server in servers { await server.loop.perform { server.value.replace(tls: tls) } }
-            log.notice("daemon.reloaded")
+            log.notice("daemon.reloaded", [.keyID: sealer.currentID])
         } catch {
             log.error("daemon.reload", [.error: error.message])
         }

@@ -2,8 +2,8 @@ import EventLoop
 import Relay
 import Synchronization
 
-/// What a relay does again and again without being asked: moves its beat, looks into the outbox, tidies up, counts the days of
-/// certificates.
+/// What a relay does again and again without being asked: moves its beat, looks into the outbox, tidies up, seals anew what an old
+/// key has sealed, counts the days of certificates.
 final class Rounds: Sendable {
     private let stopped = Mutex(false)
 
@@ -12,6 +12,7 @@ final class Rounds: Sendable {
             self.every(.seconds(2), on: loop) { await relay.keep() }
             self.every(.seconds(1), on: loop) { await relay.attend() }
             self.every(.seconds(60), on: loop) { await relay.tidy() }
+            self.every(.seconds(60), on: loop) { await relay.reseal() }
             self.every(.seconds(60), on: loop) { certificates.look() }
         }
     }

@@ -1,0 +1,60 @@
+import Crypto
+import Domain
+import Relay
+
+extension Store: ResealStore {
+    public func factors(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedFactor] {
+        let read = Step(sealedFactors, .text(key), .integer(Int64(skipping)))
+        return try await run(
+            Query(script: Script("reseal", reads: [read])) { rows throws(StoreFailure) in
+                var factors: [SealedFactor] = []
+                for row in rows[0] {
+                    factors.append(
+                        SealedFactor(
+                            id: try row.id(0), kind: try row.word(1), user: try row.id(2), website: try row.id(3),
+                            secret: try row.blob(4)))
+                }
+                return factors
+            })
+    }
+
+    /// Run twice, it changes nothing the second time.
+    public func reseal(_ factors: [ResealedFactor]) async throws(StoreFailure) {
+        let writes = factors.map { Step(sealAnew, .blob($0.new), .text($0.key), .id($0.id), .blob($0.old)) }
+        try await run(Query(script: Script("reseal", writes: writes)) { _ in () })
+    }
+}
+
+/// What is sealed under which of the installation's keys.
+public enum KeyUse {
+    /// By the id of the key.
+    public static let factors = Query(
+        script: Script("rekey", reads: [Step(factorsByKey)])
+    ) { rows throws(StoreFailure) -> [String: Int64] in
+        var counts: [String: Int64] = [:]
+        for row in rows[0] { counts[try row.text(0)] = try row.integer(1) }
+        return counts
+    }
+
+    /// Answers that are kept for repeated requests: they say under which key in their first bytes, and are kept for a day.
+    public static func answers(sealedBy key: String) -> Query<Int64> {
+        let beginning = Sealer.beginning(underKey: key)
+        let read = Step(answersByKey, .integer(Int64(beginning.count)), .blob(beginning))
+        return Query(script: Script("rekey", reads: [read])) { rows throws(StoreFailure) in
+            try rows[0].first?.integer(0) ?? 0
+        }
+    }
+}
+
+private let sealedFactors = Statement(
+    """
+    SELECT f.id, f.kind, f.user_id, u.website_id, f.secret FROM factor f JOIN user u ON u.id = f.user_id
+    WHERE f.sealed_by = ? AND f.secret IS NOT NULL LIMIT 100 OFFSET ?
+    """)
+
+private let sealAnew = Statement("UPDATE factor SET secret = ?, sealed_by = ? WHERE id = ? AND secret = ?")
+
+private let factorsByKey = Statement(
+    "SELECT sealed_by, count(*) FROM factor WHERE sealed_by IS NOT NULL GROUP BY sealed_by")
+
+private let answersByKey = Statement("SELECT count(*) FROM idempotency WHERE substr(answer, 1, ?) = ?")

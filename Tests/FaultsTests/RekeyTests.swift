@@ -1,0 +1,74 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// `twoefay rekey` under a running relay.
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct RekeyTests {
+    private func rekey(_ scene: Scene, _ arguments: String...) async throws -> Child.Ended {
+        try await Child.run(
+            try BuiltProgram.twoefay.path, ["--config", scene.relay.file("twoefay.yaml"), "rekey"] + arguments)
+    }
+
+    private func reload(_ scene: Scene, number: Int) async throws {
+        scene.relay.signal(SIGHUP)
+        try await scene.relay.logged("event=daemon.reloaded", number: number)
+    }
+
+    /// An answer that is kept for a repeated request is opened under the key that sealed it, through every step.
+    @Test(arguments: [StoreKind.file, .mariadb]) func keptAnswersOpenAllTheWay(kind: StoreKind) async throws {
+        let scene = try await Scene.start(kind)
+        let (token, phone) = try await scene.enrol("anna")
+        let first = try await scene.login(token, key: "first")
+        try await scene.finish(first, by: phone)
+        let path = scene.relay.file("master.key")
+        let original = try TextFile.read(path)
+
+        #expect(try await rekey(scene).status == 0)
+        let known = try TextFile.read(path)
+        #expect(known.hasSuffix(" next\n\(original)"))
+        #expect(TemporaryDirectory.mode(of: path) == 0o600)
+        // A second one is not made before the first is used.
+        #expect(try await rekey(scene).status == 4)
+        try await reload(scene, number: 1)
+
+        #expect(try await rekey(scene, "--use").status == 0)
+        #expect(try await rekey(scene, "--use").status == 4)
+        // A file that was damaged on its way is refused, and the relay goes on with what it has.
+        let used = try TextFile.read(path)
+        try TextFile.write(String(used.dropLast(10)), to: path)
+        scene.relay.signal(SIGHUP)
+        let refused = try await scene.relay.logged("event=daemon.reload ")
+        #expect(refused.contains("level=error") && refused.contains("master.key: line "))
+        #expect(!refused.contains(String(original.prefix(16))))
+        #expect(try await scene.login(token, key: "first") == first)
+        try TextFile.write(used, to: path)
+        try await reload(scene, number: 2)
+
+        let second = try await scene.login(token, key: "second")
+        #expect(try await scene.login(token, key: "first") == first)
+        #expect(try await scene.login(token, key: "second") == second)
+        // Killed, it comes back with all of them.
+        await scene.relay.kill()
+        try await scene.relay.restart()
+        #expect(try await scene.login(token, key: "first") == first)
+        #expect(try await scene.login(token, key: "second") == second)
+        try await scene.finish(second, by: phone)
+
+        let early = try await rekey(scene, "--finish")
+        #expect(early.status == 4)
+        #expect(early.errors.contains("kept answers are sealed under the old key"))
+        #expect(try TextFile.read(path) == used)
+        // A day later they are gone.
+        try scene.relay.execute("DELETE FROM idempotency")
+        #expect(try await rekey(scene, "--finish").status == 0)
+        #expect(!(try TextFile.read(path)).contains(original))
+        #expect(try await rekey(scene, "--finish").status == 4)
+        scene.relay.signal(SIGHUP)
+        try await scene.relay.logged("event=daemon.restart ")
+        await scene.relay.stop()
+        try await scene.relay.restart()
+        let third = try await scene.login(token, key: "third")
+        #expect(try await scene.login(token, key: "third") == third)
+        try await scene.finish(third, by: phone)
+    }
+}
