@@ -136,7 +136,7 @@ let package = Package(
             [
                 "API", "Bytes", "CLinux", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs", "HTTP",
                 "HTTP2",
-                "JSON", "Log", "Metrics", "Pushing", "Relay", "Storage", "TLS", "WebPush", "World",
+                "JSON", "Log", "Messaging", "Metrics", "Pushing", "Relay", "Storage", "TLS", "WebPush", "World",
             ], path: "Tests/TestSupport"),
         tests(
             "API",
@@ -214,7 +214,8 @@ let package = Package(
         tests(
             "Relay",
             [
-                "Bytes", "Crypto", "Domain", "JSON", "Log", "Metrics", "Pushing", "Relay", "Storage", "TestSupport",
+                "Bytes", "Crypto", "Domain", "JSON", "Log", "Messaging", "Metrics", "Pushing", "Relay", "Storage",
+                "TestSupport",
                 "World",
             ]),
         tests("Seeds", ["Bytes", "Seeds", "World"]),

@@ -18,6 +18,8 @@ public final class RelayRig: Sendable {
     public let store: Store
     public let relay: Relay
     public let pushes = Pushes()
+    public let mails = Letters()
+    public let texts = Letters()
     public let sink = MemorySink()
     public let registry = Registry()
     private let loops: LoopGroup
@@ -43,16 +45,18 @@ public final class RelayRig: Sendable {
         // The store's deadlines run on the machine's clock: a test that moves its own must not time them out.
         store = try await blocking { try Store.open(place.url, schema: .migrate, time: SystemTime(), log: log) }
         relay = try Self.relay(
-            over: store, push: pushes,
+            over: store, push: pushes, mail: mails, texts: texts,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,
             randomness: SystemRandomness(), log: log, isAlone: false, metrics: RelayMetrics(registry)
         ) { [errands] work in errands.spawn(work) }
     }
 
     /// Another relay of this rig, over another way to the same store.
-    public func relay(over store: Store) throws -> Relay {
+    ///
+    /// - Parameter mail: its courier; the rig's own where nil.
+    public func relay(over store: Store, mail: (any MessageCourier)? = nil) throws -> Relay {
         try Self.relay(
-            over: store, push: pushes,
+            over: store, push: pushes, mail: mail ?? mails, texts: texts,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,
             randomness: SystemRandomness(), log: Log(minimum: .debug, time: time, sink: sink), isAlone: false
         ) { [errands] work in errands.spawn(work) }
@@ -67,18 +71,18 @@ public final class RelayRig: Sendable {
     }
 
     public static func relay(
-        over store: Store, push: (any PushProvider)?, phones: CertificateAuthority, time: any TimeSource,
+        over store: Store, push: (any PushProvider)?, mail: (any MessageCourier)? = nil,
+        texts: (any MessageCourier)? = nil, phones: CertificateAuthority, time: any TimeSource,
         randomness: any Randomness, log: Log,
         isAlone: Bool, metrics: RelayMetrics = RelayMetrics(),
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) throws -> Relay {
-        let master = Secret(Array(repeating: 7, count: 32))
-        return Relay(
+        Relay(
             settings: Relay.Settings(
                 origin: origin, pin: SHA256.hash(Array("pin".utf8)), policy: Policy(), isAlone: isAlone),
-            store: store, push: push,
+            store: store, push: push, mail: mail, texts: texts,
             phones: phones,
-            masterKey: master, sealer: try Sealer(keys: [Sealer.Key(id: "1", key: master)]), time: time,
+            masterKey: masterKey, sealer: try sealer(), time: time,
             randomness: randomness, log: log, metrics: metrics, spawn: spawn)
     }
 
@@ -228,91 +232,6 @@ private final class Errands: Sendable {
             return state.waiting
         }
         for continuation in waiting { continuation.resume() }
-    }
-}
-
-/// A push service that keeps what it is sent and answers as it was told to.
-public final class Pushes: PushProvider {
-    private struct State {
-        var sent: [Push] = []
-        var answers: [PushOutcome] = []
-        var otherwise: @Sendable (Push) -> PushOutcome = { _ in .accepted }
-        var waiting: [CheckedContinuation<Push, Never>] = []
-        var taken = 0
-        var isServed: @Sendable (Platform, String) -> Bool = { _, _ in true }
-        var isHolding = false
-        var held: [CheckedContinuation<Void, Never>] = []
-    }
-
-    private let state = Mutex(State())
-
-    public init() {}
-
-    /// Phones of other platforms, or with other push tokens, are not this service's.
-    public func serveOnly(_ isServed: @escaping @Sendable (_ platform: Platform, _ pushToken: String) -> Bool) {
-        state.withLock { $0.isServed = isServed }
-    }
-
-    public func serves(_ platform: Platform, pushToken: String) -> Bool {
-        state.withLock { $0.isServed }(platform, pushToken)
-    }
-
-    /// What is answered where no answer is left.
-    public func answerOtherwise(_ answer: @escaping @Sendable (Push) -> PushOutcome) {
-        state.withLock { $0.otherwise = answer }
-    }
-
-    /// No answer comes from now on, until `release`.
-    public func hold() { state.withLock { $0.isHolding = true } }
-
-    public func release() {
-        let held = state.withLock { state in
-            defer { state.held = [] }
-            state.isHolding = false
-            return state.held
-        }
-        for continuation in held { continuation.resume() }
-    }
-
-    /// The answers to come, in order; `.accepted` behind them.
-    public func answer(_ outcomes: PushOutcome...) { state.withLock { $0.answers += outcomes } }
-
-    public var sent: [Push] { state.withLock { $0.sent } }
-
-    /// The next push that has not been taken yet, as soon as it is there.
-    public func next() async -> Push {
-        await withCheckedContinuation { continuation in
-            let ready = state.withLock { state -> Push? in
-                guard state.taken < state.sent.count else {
-                    state.waiting.append(continuation)
-                    return nil
-                }
-                state.taken += 1
-                return state.sent[state.taken - 1]
-            }
-            if let ready { continuation.resume(returning: ready) }
-        }
-    }
-
-    public func send(_ push: Push) async -> PushOutcome {
-        let (answer, waiter) = state.withLock {
-            state -> (@Sendable (Push) -> PushOutcome, CheckedContinuation<Push, Never>?) in
-            state.sent.append(push)
-            let waiter = state.waiting.isEmpty ? nil : state.waiting.removeFirst()
-            if waiter != nil { state.taken += 1 }
-            guard !state.answers.isEmpty else { return (state.otherwise, waiter) }
-            let outcome = state.answers.removeFirst()
-            return ({ _ in outcome }, waiter)
-        }
-        waiter?.resume(returning: push)
-        await withCheckedContinuation { continuation in
-            let isFree = state.withLock { state in
-                if state.isHolding { state.held.append(continuation) }
-                return !state.isHolding
-            }
-            if isFree { continuation.resume() }
-        }
-        return answer(push)
     }
 }
 

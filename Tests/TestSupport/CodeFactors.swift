@@ -1,0 +1,45 @@
+import Bytes
+import Crypto
+import Domain
+import Relay
+import Storage
+import World
+
+/// Factors of a user as they stand in the store once they have been enrolled.
+extension RelayRig {
+    /// Of RFC 4226, appendix D: its codes are known.
+    public static let secret = Array("12345678901234567890".utf8)
+    public static let masterKey = Secret(Array(repeating: 7, count: 32))
+
+    public static func sealer() throws -> Sealer { try Sealer(keys: [Sealer.Key(id: "1", key: masterKey)]) }
+
+    /// An active one, or one that waits.
+    @discardableResult public func addFactor(
+        _ kind: Factor, of user: UserID, at website: Website, address: String? = nil,
+        secret: [UInt8] = RelayRig.secret, state: FactorState = .active, counter: Int64 = 0,
+        algorithm: OTPAlgorithm = .sha1, digits: Int = 6, period: Int? = nil
+    ) throws -> CodeFactor {
+        let id: FactorID = relay.operations.draw()
+        let associated = FactorSeal.associated(website: website.id, user: user, kind: kind, row: id)
+        let sealed = kind == .recovery ? nil : try Self.sealer().seal(secret, associated: associated)
+        let factor = CodeFactor(
+            id: id, kind: kind, state: state, secret: sealed, algorithm: algorithm, digits: digits, period: period,
+            counter: counter, address: address, failures: 0, failedAt: nil, createdAt: time.now(),
+            confirmedAt: state == .active ? time.now() : nil)
+        let values: [SQLValue] = [
+            .blob(id.bytes), .blob(user.bytes), .text(kind.rawValue), .text(state.rawValue),
+            sealed.map { .blob($0) } ?? .null, .text(algorithm.rawValue), .integer(Int64(digits)),
+            period.map { .integer(Int64($0)) } ?? .null, .integer(counter), address.map { .text($0) } ?? .null,
+            .moment(factor.createdAt), .moment(factor.confirmedAt), .blob(id.bytes),
+        ]
+        _ = try store.runBlocking(Script("test", writes: [Step(Self.insertFactor, values: values)]))
+        return factor
+    }
+
+    private static let insertFactor = Statement(
+        """
+        INSERT INTO factor (id, user_id, kind, state, secret, sealed_by, algorithm, digits, period, counter, address,
+        failures, created_at, confirmed_at, operation)
+        VALUES (?, ?, ?, ?, ?, '1', ?, ?, ?, ?, ?, 0, ?, ?, ?)
+        """)
+}
