@@ -9,6 +9,8 @@ public enum LogKey: String, Sendable, CaseIterable {
     case challenge
     /// Its `apns-id`.
     case push
+    /// A mail or text message: its row of the outbox.
+    case message
     case factor
     case operation
     case activation

@@ -97,6 +97,13 @@ extension Relay {
     /// Called by the daemon's timer every minute.
     public func tidy() async {
         _ = try? await ask("tidy") { () async throws(StoreFailure) in
+            try await store.dropDead(before: time.now() - Self.deadFor)
+        }
+        let backlog = try? await ask("tidy") { () async throws(StoreFailure) in
+            try await store.backlog(at: time.now())
+        }
+        if let backlog { metrics.noted(backlog, at: time.now()) }
+        _ = try? await ask("tidy") { () async throws(StoreFailure) in
             try await store.dropKept(before: time.now() - Self.keptFor)
         }
     }

@@ -7,7 +7,7 @@ import World
 
 /// Everything the five verbs need from the store. Storage implements each port beside the SQL of its verb.
 public typealias RelayStore = IdentifyStore & RegisterStore & ActivateStore & BindStore & DeviceStore & AskStore
-    & DeliverStore & AnswerStore & PendingStore & KeepStore & RepeatStore & ResealStore
+    & DeliverStore & MessageStore & AnswerStore & PendingStore & KeepStore & RepeatStore & ResealStore
 
 /// The product: five verbs over a store and a push service. It holds no connection and blocks no thread, and is shared
 /// by all loops; what it remembers between requests are the held ones (`waits`).
@@ -63,7 +63,10 @@ public final class Relay: Sendable {
     let revokers = Senders()
     let running = Running()
     let refusals = RefusalBudget()
-    let unsettled = Unsettled()
+    let underWay = UnderWay()
+    let unsettled = Unsettled<SettledPush>()
+    let unwritten = Unsettled<SettledMessage>()
+    let news = NewsBudget()
 
     public init(
         settings: Settings, store: any RelayStore, push: (any PushProvider)?,

@@ -1,6 +1,9 @@
 import Domain
+import Messaging
 import Metrics
 import Pushing
+import Synchronization
+import World
 
 /// What is counted of the five verbs. Labels are words of this program: never a website, a user, or what a peer sent.
 public struct RelayMetrics: Sendable {
@@ -8,6 +11,8 @@ public struct RelayMetrics: Sendable {
     private let limits: Counters<Limit>
     private let ended: Counters<End>
     private let pushes: Counters<PushOutcome.Word>
+    private let messages: Counters<MessageTry>
+    private let backlog = BacklogLevel()
     private let decisionsRefused: Counters<DecisionFault>
     private let barred: Counters<UserState>
     private let storeFailures: Counters<StoreFailure.Word>
@@ -49,6 +54,16 @@ public struct RelayMetrics: Sendable {
         ) { $0.labels }
         pushes = registry.counters(
             "twoefay_pushes_total", "Tries to push, by what the push service made of them.", by: "outcome")
+        messages = registry.counters(
+            "twoefay_messages_total", "Tries to hand over a mail or a text message, by what came of them.",
+            by: ["kind", "outcome"], MessageTry.all
+        ) { [$0.kind.rawValue, $0.outcome.rawValue] }
+        registry.duration(
+            "twoefay_outbox_late_seconds", "How long that has been due in the outbox which has been due for longest."
+        ) { [backlog] in backlog.late }
+        registry.gauge("twoefay_outbox_dead", "What nobody tries any more, until an operator does.") { [backlog] in
+            backlog.dead
+        }
         decisionsRefused = registry.counters(
             "twoefay_decisions_refused_total",
             "Decisions of phones that changed nothing and count against no user, by what was wrong with them.",
@@ -75,6 +90,12 @@ extension RelayMetrics {
     func ended(_ reason: Reason?, _ proof: Proof?) { ended.add(End(reason: reason, proof: proof)) }
 
     func pushed(_ outcome: PushOutcome) { pushes.add(outcome.word) }
+
+    func messaged(_ kind: MessageKind, _ outcome: MessageOutcome) {
+        messages.add(MessageTry(kind: kind, outcome: outcome.word))
+    }
+
+    func noted(_ backlog: Backlog, at now: Timestamp) { self.backlog.note(backlog, at: now) }
 
     func refused(_ fault: DecisionFault) { decisionsRefused.add(fault) }
 
@@ -114,6 +135,44 @@ extension PushOutcome {
         case .credentialFault: .credentialFault
         case .badRequest: .badRequest
         case .declined: .declined
+        case .ambiguous: .ambiguous
+        }
+    }
+}
+
+/// How the outbox stood when it was looked at last.
+private final class BacklogLevel: Sendable {
+    private let level = Mutex((late: Duration.zero, dead: Int64(0)))
+
+    var late: Duration { level.withLock { $0.late } }
+    var dead: Int64 { level.withLock { $0.dead } }
+
+    func note(_ backlog: Backlog, at now: Timestamp) {
+        level.withLock { $0 = (backlog.oldestDue.map { now - $0 } ?? .zero, backlog.dead) }
+    }
+}
+
+/// A mail or a text message was handed over, or was not.
+private struct MessageTry: Hashable {
+    let kind: MessageKind
+    let outcome: MessageOutcome.Word
+
+    static let all = MessageKind.allCases.flatMap { kind in
+        MessageOutcome.Word.allCases.map { MessageTry(kind: kind, outcome: $0) }
+    }
+}
+
+extension MessageOutcome {
+    fileprivate enum Word: String, CaseIterable {
+        case accepted, refused, retry, undeliverable, ambiguous
+    }
+
+    fileprivate var word: Word {
+        switch self {
+        case .accepted: .accepted
+        case .refused: .refused
+        case .retryAfter: .retry
+        case .undeliverable: .undeliverable
         case .ambiguous: .ambiguous
         }
     }

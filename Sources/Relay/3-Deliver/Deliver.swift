@@ -11,11 +11,13 @@ extension Relay {
     public func attend() async {
         let now = time.now()
         let claim = Claim(
-            id: operations.draw(), relay: id, now: now, leasedUntil: now + Self.lease, limit: Self.claimSize)
+            id: operations.draw(), relay: id, now: now, leasedUntil: now + Self.lease,
+            messagesLeasedUntil: now + Self.messageLease, limit: Self.claimSize)
         let errands = try? await ask("outbox") { () async throws(StoreFailure) in try await store.claim(claim) }
         for errand in errands ?? [] {
             switch errand.kind {
             case .push: spawn { await self.redeliver(errand) }
+            case .mail, .sms: carry(errand.id)
             case .expiry: spawn { await self.expire(errand) }
             }
         }
@@ -37,9 +39,10 @@ extension Relay {
     }
 
     private func expire(_ errand: ClaimedErrand) async {
+        guard let challenge = errand.challenge else { return }
         let now = time.now()
         let life = ChallengeLife(state: .expired, decision: nil, reason: .expired, expiresAt: now)
-        let closing = Closing(challenge: errand.challenge, life: life, event: "challenge.expired", at: now)
+        let closing = Closing(challenge: challenge, life: life, event: "challenge.expired", at: now)
         _ = try? await end(closing, as: operations.new())
     }
 }

@@ -17,19 +17,22 @@ public struct Claim: Sendable {
     public let relay: RelayID
     public let now: Timestamp
     public let leasedUntil: Timestamp
+    /// Of mails and text messages, which take longer.
+    public let messagesLeasedUntil: Timestamp
     public let limit: Int
 }
 
 public struct ClaimedErrand: Sendable, Equatable {
-    public enum Kind: String, Sendable {
-        case push, expiry
+    public enum Kind: String, Sendable, CaseIterable {
+        case push, mail, sms, expiry
     }
 
     public let id: ErrandID
     public let kind: Kind
-    public let challenge: ChallengeID
+    /// Nil for what belongs to no login.
+    public let challenge: ChallengeID?
 
-    public init(id: ErrandID, kind: Kind, challenge: ChallengeID) {
+    public init(id: ErrandID, kind: Kind, challenge: ChallengeID?) {
         self.id = id
         self.kind = kind
         self.challenge = challenge
@@ -94,8 +97,8 @@ public struct Settlement: Sendable {
 
     static let longestReason = 64
 
-    /// The push service has the say in what it holds, and a website shows it to people.
-    private static func word(_ text: String) -> String {
+    /// Whoever carries it has the say in what it holds, and a website shows it to people.
+    static func word(_ text: String) -> String {
         let plain = text.unicodeScalars.prefix(longestReason).map { (" "..."~").contains($0) ? $0 : "?" }
         return plain.isEmpty ? "unknown" : String(String.UnicodeScalarView(plain))
     }

@@ -12,6 +12,15 @@ struct Delivery: Sendable {
     var attempts = 0
 }
 
+/// What became of a push, until the store has it too.
+struct SettledPush: Sendable {
+    let delivery: Delivery
+    let settlement: Settlement
+    let isOurFault: Bool
+    /// It may be written already: a store that goes away at a commit does not say.
+    let operation: OperationID
+}
+
 extension Delivery {
     /// A push that was left behind may be with the phone or not, so it is tried once more, however late; for so long.
     static let lastTry = Duration.seconds(9)
@@ -36,9 +45,9 @@ extension Delivery {
 extension Relay {
     /// Once at a time: its lease may be over before it is, where the store is slow or the clock is set.
     func deliver(_ delivery: Delivery) async {
-        guard unsettled.begin(delivery.push.id) else { return }
+        guard underWay.begin(delivery.push.id) else { return }
+        defer { underWay.end(delivery.push.id) }
         await attempt(delivery)
-        unsettled.end(delivery.push.id)
     }
 
     private func attempt(_ delivery: Delivery) async {
@@ -73,20 +82,22 @@ extension Relay {
         let settlement = Settlement(of: delivery.push, step, reason, tokenDeadSince: tokenDeadSince, at: time.now())
         let operation = operations.new()
         await write(
-            Unsettled.Entry(
+            SettledPush(
                 delivery: delivery, settlement: settlement, isOurFault: isOurFault, operation: operation.id),
             as: operation)
     }
 
     /// What is known of a push, once: the log says what the store says.
-    func write(_ entry: Unsettled.Entry, as operation: Operation) async {
-        let (delivery, settlement) = (entry.delivery, entry.settlement)
+    func write(_ known: SettledPush, as operation: Operation) async {
+        let (delivery, settlement) = (known.delivery, known.settlement)
         let step = settlement.step
         let isFirst = try? await ask("deliver") { () async throws(StoreFailure) in
             try await store.settle(settlement, as: operation)
         }
         // The row stays leased to us; it is due again when the lease is over.
-        guard let isFirst else { return unsettled.keep(entry, at: time.now()) }
+        guard let isFirst else {
+            return unsettled.keep(known, of: delivery.push.id, until: delivery.push.expiresAt, at: time.now())
+        }
         // An answer came first, say: the push changes nothing any more.
         guard isFirst else { return log.info("push.overtaken", fields(of: delivery, settlement.reason, step)) }
         let fields = fields(of: delivery, settlement.reason)
@@ -94,7 +105,7 @@ extension Relay {
         case .sent: log.info("push.accepted", fields)
         case .refused: log.info("push.refused", fields)
         case .expired: log.info("push.expired", fields)
-        case _ where entry.isOurFault: log.error("push.undeliverable", fields)
+        case _ where known.isOurFault: log.error("push.undeliverable", fields)
         default: log.warning("push.undeliverable", fields)
         }
     }

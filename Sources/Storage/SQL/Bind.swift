@@ -113,7 +113,7 @@ extension BoundPhone {
         [
             Step(auditDevice, .id(operation), .moment(now), .id(device), .id(operation)),
             Step(prove, .moment(now), .id(user), .id(operation)),
-        ] + News.steps(.deviceBound, user: user, device: device, after: BoundPhone.event, as: operation)
+        ] + News.steps(.deviceBound, user: user, device: device, after: BoundPhone.event, at: now, as: operation)
     }
 }
 

@@ -18,7 +18,8 @@ extension Store {
                 Step(auditByWebsite, values: audit),
             ]
                 + News.steps(
-                    .deviceBound, user: device.user, device: device.id, after: BoundPhone.event, as: operation),
+                    .deviceBound, user: device.user, device: device.id, after: BoundPhone.event, at: device.at,
+                    as: operation),
             reads: [Step(stopped, .id(device.id))])
         return try await run(
             Query(change: change) { rows in rows.happened ? .done : rows[1].isEmpty ? .gone : .stopped })

@@ -91,7 +91,7 @@ struct Consequence {
                 values: [.id(own), now, .word(kind), .id(challenge), .id(phone.id), .word(proof)] + changed))
         // Whoever tricked the user into an approval must not come back with it once the user is unlocked.
         if becomes == .frozen { steps += Unspent.ended(of: phone.user, but: phone.id, by: .id(own)) }
-        return steps + News.steps(kind, user: phone.user, device: phone.id, as: operation, noted: own)
+        return steps + News.steps(kind, user: phone.user, device: phone.id, at: at, as: operation, noted: own)
     }
 
     var reads: [Step] {

@@ -10,8 +10,9 @@ extension Store: DeliverStore {
                 Step(
                     takeDue,
                     values: [
-                        .id(claim.relay), .id(claim.id), .moment(claim.leasedUntil), .moment(claim.now),
-                        .id(claim.relay), .integer(Int64(claim.limit)),
+                        .id(claim.relay), .id(claim.id), .moment(claim.messagesLeasedUntil),
+                        .moment(claim.leasedUntil), .moment(claim.now), .id(claim.relay),
+                        .integer(Int64(claim.limit)),
                     ])
             ], reads: [Step(claimed, .id(claim.id))])
         return try await run(
@@ -19,7 +20,7 @@ extension Store: DeliverStore {
                 var errands: [ClaimedErrand] = []
                 for row in rows[0] {
                     errands.append(
-                        ClaimedErrand(id: try row.id(0), kind: try row.word(1), challenge: try row.id(2)))
+                        ClaimedErrand(id: try row.id(0), kind: try row.word(1), challenge: try row.optionalID(2)))
                 }
                 return errands
             })
@@ -38,28 +39,20 @@ extension Store: DeliverStore {
     }
 
     public func settle(_ settlement: Settlement, as operation: Operation) async throws(StoreFailure) -> Bool {
-        let now = SQLValue.moment(settlement.at)
-        let challenge = SQLValue.id(settlement.challenge)
         let outcome = settlement.reason.map { String($0.prefix(32)) } ?? "accepted"
         var writes = [
-            Step(hold, challenge),
-            Step(auditSettle, .id(operation), now, .text(outcome), .id(settlement.errand)),
+            Settling.hold(settlement.challenge),
+            Step(auditSettle, .id(operation), .moment(settlement.at), .text(outcome), .id(settlement.errand)),
         ]
-        if settlement.step == .sent {
-            writes.append(Step(markSent, challenge, .id(operation)))
-            writes.append(Step(stepSent, now, challenge, .id(operation)))
-        } else {
-            writes.append(
-                Step(
-                    stepFailed, .word(settlement.step), now, .text(settlement.reason), challenge, challenge,
-                    .id(settlement.errand), .id(operation)))
-        }
+        writes += Settling.came(
+            of: settlement.errand, .push, settlement.step, settlement.reason, in: settlement.challenge,
+            at: settlement.at, as: operation)
         if let since = settlement.tokenDeadSince {
             writes.append(
                 Step(
                     dropToken, .moment(since), .text(settlement.deviceToken), .id(settlement.errand), .id(operation)))
         }
-        writes.append(Step(dropErrand, .id(settlement.errand), .id(operation)))
+        writes.append(Settling.drop(settlement.errand, as: operation))
         return try await run(Query(change: Change("settle", operation, writes)) { rows in rows.happened })
     }
 
@@ -73,7 +66,8 @@ extension Store: DeliverStore {
 /// holder without a row is nobody.
 private let takeDue = Statement(
     """
-    UPDATE outbox SET holder = ?, claim = ?, due_at = ?, attempts = attempts + 1
+    UPDATE outbox SET holder = ?, claim = ?, attempts = attempts + 1,
+    due_at = CASE WHEN kind IN ('mail', 'sms') THEN ? ELSE ? END
     WHERE /*S! id IN (SELECT id FROM outbox WHERE */
     due_at <= ? AND (holder IS NULL OR holder = ? OR NOT EXISTS (SELECT 1 FROM relay r WHERE r.id = outbox.holder))
     ORDER BY due_at LIMIT ? /*S! ) */
@@ -90,40 +84,16 @@ private let pushOfErrand = Statement(
     WHERE o.id = ? AND c.decided_at IS NULL
     """)
 
-/// The pushes of a challenge are settled one after the other, each of them seeing what the ones before it left, and none
-/// in the middle of the challenge's end, which takes the same rows in the same order.
-private let hold = Statement("UPDATE challenge SET state = state WHERE id = ?")
-
 private let auditSettle = Statement(
     Audit.columns + """
          SELECT ?, ?, 'push.settled', c.website_id, c.user_id, c.id, o.device_id, ?, NULL
         FROM outbox o JOIN challenge c ON c.id = o.challenge_id WHERE o.id = ?
         """ + Audit.once)
 
-private let settled = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
-
-private let markSent = Statement("UPDATE challenge SET state = 'sent' WHERE id = ? AND state = 'asked' AND" + settled)
-
-private let stepSent = Statement(
-    """
-    UPDATE step SET state = 'sent', at = ?
-    WHERE challenge_id = ? AND factor = 'push' AND state = 'queued' AND
-    """ + settled)
-
-/// A step has failed only when no other phone's push is still under way.
-private let stepFailed = Statement(
-    """
-    UPDATE step SET state = ?, at = ?, reason = ?
-    WHERE challenge_id = ? AND factor = 'push' AND state = 'queued' AND NOT EXISTS
-    (SELECT 1 FROM outbox o WHERE o.challenge_id = ? AND o.kind = 'push' AND o.id <> ?) AND
-    """ + settled)
-
 private let dropToken = Statement(
     """
     UPDATE device SET push_token = ''
     WHERE push_token_at <= ? AND push_token = ? AND id = (SELECT o.device_id FROM outbox o WHERE o.id = ?) AND
-    """ + settled)
-
-private let dropErrand = Statement("DELETE FROM outbox WHERE id = ? AND" + settled)
+    """ + Settling.settled)
 
 private let putBack = Statement("UPDATE outbox SET holder = NULL, claim = NULL, due_at = ? WHERE id = ?")

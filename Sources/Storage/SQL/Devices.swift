@@ -60,7 +60,8 @@ public enum Phones {
         if change.isFarewell { writes += farewell(change, as: operation) }
         if change.state == .revoked, !change.isOfUnbound {
             writes += News.steps(
-                .deviceUnbound, user: change.user, device: change.device, after: "\(change.event)", as: operation)
+                .deviceUnbound, user: change.user, device: change.device, after: "\(change.event)", at: change.at,
+                as: operation)
         }
         let reads = [Step(endedApprovals, values: mine)]
         return Query(change: Change("device", operation, writes, reads: reads)) { rows throws(StoreFailure) in

@@ -50,7 +50,7 @@ public enum Locks {
                     Steps.skip(of: user, at: now, by: operation),
                     Step(dropErrands, .id(user), .id(operation)),
                     auditEnded(user, .locked, at: now, as: operation),
-                ] + News.steps(.userLocked, user: user, device: nil, after: "user.locked", as: operation))
+                ] + News.steps(.userLocked, user: user, device: nil, after: "user.locked", at: now, as: operation))
         ) { rows in rows.happened }
     }
 

@@ -42,7 +42,7 @@ enum Sample {
     }
 
     private static let analyze = Statement(
-        "ANALYZE TABLE user, device, challenge, step, outbox, activation, audit, idempotency")
+        "ANALYZE TABLE user, device, factor, challenge, step, outbox, activation, audit, idempotency")
 
     private static let user = Statement(
         "INSERT INTO user VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, 'active', NULL, NULL, ?, ?, ?)")
@@ -60,6 +60,12 @@ enum Sample {
     private static let step = Statement("INSERT INTO step VALUES (?, 1, 'push', 'queued', ?, NULL)")
     private static let errand = Statement(
         "INSERT INTO outbox (id, kind, challenge_id, device_id, due_at, attempts) VALUES (?, 'push', ?, ?, ?, 0)")
+    private static let factor = Statement(
+        """
+        INSERT INTO factor (id, user_id, kind, state, secret, sealed_by, algorithm, digits, counter, address, failures,
+        created_at, confirmed_at, operation)
+        VALUES (?, ?, 'mail', 'active', x'00', '1', 'sha1', 6, 0, 'a@example.com', 0, ?, ?, ?)
+        """)
     private static let activation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?)")
     private static let audit = Statement(
         "INSERT INTO audit (operation, at, event, website_id) VALUES (?, ?, 'user.registered', ?)")
@@ -82,6 +88,7 @@ enum Sample {
                 challenge, id, .id(website), id, .blob(Array("{}".utf8)), id, .moment(now), .moment(later), id),
             Step(step, id, .moment(now)),
             Step(errand, id, id, id, due),
+            Step(factor, id, id, .moment(now), .moment(now), id),
             Step(activation, .blob(key(number)), id, .moment(now), .moment(later), id),
             Step(audit, id, .moment(now), .id(website)),
             Step(idempotency, .id(website), .blob(key(number)), .blob(key(number)), id, due),
@@ -184,7 +191,8 @@ enum Sample {
         _ = try await store.close(
             Closing(challenge: id(17), life: over, event: "challenge.expired", at: later), as: operation())
         _ = try await store.claim(
-            Claim(id: id(9006), relay: relay, now: now, leasedUntil: later, limit: 100))
+            Claim(
+                id: id(9006), relay: relay, now: now, leasedUntil: later, messagesLeasedUntil: later, limit: 100))
         _ = try await store.push(id(18))
         for (number, step) in [(18, StepState.sent), (19, .refused)] {
             let push = Push(
@@ -197,6 +205,7 @@ enum Sample {
             _ = try await store.settle(settlement, as: operation())
         }
         try await store.postpone(id(20), until: later)
+        try await runMessages(on: store, operation)
         let repeated = Repeatable(website: website, route: "r", key: "k", content: [])
         _ = try await store.begin(repeated, as: id(9007), relay: relay, at: now)
         _ = try await store.resume(repeated, as: id(9007), relay: relay)
@@ -262,6 +271,30 @@ enum Sample {
         try await store.noteRefused(refused, as: operation())
         _ = try await store.run(Locks.lock(id(33), at: now, as: operation()))
         _ = try await store.unlock(id(33), from: [.locked], by: .website, at: now, as: operation())
+    }
+
+    /// Codes leave, or do not.
+    private static func runMessages(on store: Store, _ operation: () -> Domain.Operation) async throws {
+        for number in 40...44 {
+            let code = CodeToSend(
+                id: id(number + 5000), factor: id(number), counter: 0, challenge: id(number), language: nil, at: now,
+                expiresAt: later, holder: relay, leasedUntil: later)
+            let operation = operation()
+            // Any change that the audit knows.
+            let noted = RefusedDecision(
+                fault: .late, website: website, user: id(number), device: id(number), challenge: id(number), at: now)
+            try await store.noteRefused(noted, as: operation)
+            _ = try await store.run(Script("code", writes: OutboxRows.code(code, as: operation)))
+        }
+        let ends: [(StepState, Bool)] = [(.sent, false), (.refused, false), (.refused, true), (.refused, true)]
+        for (number, end) in zip(40..., ends) {
+            guard let row = try await store.message(id(number + 5000)) else { continue }
+            let settlement = MessageSettlement(of: row, end.0, nil, isDead: end.1, at: now)
+            _ = try await store.settle(settlement, as: operation())
+        }
+        try await store.postpone(MessagePause(id(5044), until: later, reason: "busy", doubtedAt: nil))
+        _ = try await store.backlog(at: now)
+        try await store.dropDead(before: now - .seconds(1))
     }
 
     private static func activation(_ number: Int, of user: Int, approvedBy approved: Approved? = nil) -> NewActivation {

@@ -1,0 +1,176 @@
+import Bytes
+import Domain
+import Log
+import Messaging
+import World
+
+extension Relay {
+    /// So long an operator may have the dead tried again.
+    static let deadFor = Duration.seconds(30 * 86_400)
+
+    /// Takes along a message that was written a moment ago; nobody waits for it.
+    func carry(_ errand: ErrandID) { spawn { await self.convey(errand) } }
+
+    /// Once at a time: its lease may be over before it is, where the store is slow or the clock is set.
+    func convey(_ errand: ErrandID) async {
+        guard underWay.begin(errand) else { return }
+        defer { underWay.end(errand) }
+        if let known = unwritten.take(errand) { return await write(known, as: operations.again(known.operation)) }
+        let row = try? await ask("message") { () async throws(StoreFailure) in try await store.message(errand) }
+        guard let row else { return }
+        await attempt(row)
+    }
+
+    private func attempt(_ row: MessageRow) async {
+        guard let courier = row.kind == .mail ? mail : texts else {
+            return await settle(row, .undeliverable, row.kind == .mail ? "no mail is set up" : "no text is set up")
+        }
+        // What the last try left is why it was not sent.
+        guard time.now() < row.expiresAt else { return await settle(row, .expired, row.reason ?? "expired unsent") }
+        guard let address = row.address else { return await settle(row, .undeliverable, "no address") }
+        guard let content = content(of: row) else {
+            return await settle(row, .undeliverable, "what it was to say is gone")
+        }
+        if case .announcement = content, !news.spend(row.id, of: row.user, at: time.instant()) {
+            return await settle(row, .skipped, "limited")
+        }
+        let message = Message(
+            id: row.id, to: address, website: row.websiteName, name: row.userName, language: row.language,
+            content: content, expiresAt: row.expiresAt)
+        let outcome = await courier.send(message)
+        metrics.messaged(row.kind, outcome)
+        switch outcome {
+        case .accepted(let gateway): await settle(row, .sent, nil, by: gateway)
+        case .refused(let reason): await settle(row, .refused, reason)
+        // Somebody may mend what is wrong here while the announcement still says something.
+        case .undeliverable(let reason) where row.content.isAnnouncement: await postpone(row, nil, reason)
+        case .undeliverable(let reason): await settle(row, .undeliverable, reason)
+        case .retryAfter(let wish, let reason): await postpone(row, wish, reason)
+        // Somebody may have it: that counts as sent, and is not sent a third time.
+        case .ambiguous(let reason) where row.doubtedAt != nil: await settle(row, .sent, reason)
+        case .ambiguous(let reason): await postpone(row, .seconds(1), reason, isDoubtful: true)
+        }
+    }
+
+    /// Nil where it can be said no more.
+    private func content(of row: MessageRow) -> Message.Content? {
+        switch row.content {
+        case .nothing: return nil
+        case .announcement(let announcement, let device):
+            return .announcement(announcement, device: device, at: row.createdAt)
+        case .code(let factor, let counter, let context):
+            guard let secret = try? secret(of: factor, user: row.user, website: row.website),
+                let counter = UInt64(exactly: counter), OTP.digits.contains(factor.digits)
+            else { return nil }
+            let code = OTP.code(
+                secret: secret, counter: counter, algorithm: factor.algorithm, digits: factor.digits)
+            let shown = context.map(Context.shownInPush)
+            return .code(
+                Message.Code(
+                    digits: Secret(Array(code.utf8)), purpose: row.challenge == nil ? .address : .login,
+                    service: shown?.service, ip: shown?.ip, place: shown?.place))
+        }
+    }
+
+    private func settle(_ row: MessageRow, _ step: StepState, _ reason: String?, by gateway: String? = nil) async {
+        // Nobody would look at what there was no way for, or too much of; a code is of no use to anybody later.
+        let isDead = row.content.isAnnouncement && [.refused, .expired].contains(step)
+        let operation = operations.new()
+        let settlement = MessageSettlement(of: row, step, reason, isDead: isDead, at: time.now())
+        await write(
+            SettledMessage(row: row, settlement: settlement, gateway: gateway, operation: operation.id), as: operation)
+    }
+
+    /// What is known of a message, once: the log says what the store says.
+    private func write(_ known: SettledMessage, as operation: Operation) async {
+        let (row, settlement) = (known.row, known.settlement)
+        let isFirst = try? await ask("deliver") { () async throws(StoreFailure) in
+            try await store.settle(settlement, as: operation)
+        }
+        // The row stays leased to us; it is due again when the lease is over.
+        guard let isFirst else { return unwritten.keep(known, of: row.id, until: row.expiresAt, at: time.now()) }
+        let events = MessageEvents.of(row.kind)
+        let fields = fields(of: row, settlement.reason, by: known.gateway)
+        // The challenge ended first, say: the message changes nothing any more.
+        guard isFirst else { return log.info(events.overtaken, fields) }
+        switch settlement.step {
+        case .sent: log.info(events.accepted, fields)
+        case .refused: log.warning(events.refused, fields)
+        case .expired: log.warning(events.expired, fields)
+        case .skipped: log.warning(events.limited, fields)
+        default: log.error(events.undeliverable, fields)
+        }
+    }
+
+    private func postpone(_ row: MessageRow, _ wish: Duration?, _ reason: String, isDoubtful: Bool = false) async {
+        let now = time.now()
+        let chance = Double(randomness.number(below: 1 << 20)) / Double(1 << 20)
+        let due =
+            if let wish {
+                MessageBackoff.next(wish: wish, at: now, expiresAt: row.expiresAt, chance: chance)
+            } else if row.content.isAnnouncement {
+                // Its first try was a round's already.
+                MessageBackoff.next(
+                    MessageBackoff.announcement, attempts: row.attempts - 1, at: now, deadline: nil,
+                    expiresAt: row.expiresAt, chance: chance)
+            } else {
+                MessageBackoff.next(
+                    MessageBackoff.code, attempts: row.attempts, at: now, deadline: row.deadline,
+                    expiresAt: row.expiresAt, chance: chance)
+            }
+        let doubtedAt = row.doubtedAt ?? (isDoubtful ? now : nil)
+        guard let due else {
+            let came: StepState =
+                if doubtedAt != nil { .sent } else if row.content.isAnnouncement { .expired } else { .undeliverable }
+            return await settle(row, came, reason)
+        }
+        log.warning(MessageEvents.of(row.kind).postponed, fields(of: row, reason))
+        let pause = MessagePause(row.id, until: due, reason: reason, doubtedAt: doubtedAt)
+        _ = try? await ask("deliver") { () async throws(StoreFailure) in try await store.postpone(pause) }
+    }
+
+    private func fields(of row: MessageRow, _ reason: String?, by gateway: String? = nil) -> LogFields {
+        [
+            .challenge: row.challenge?.text, .user: row.user.text, .message: row.id.text, .kind: row.content.word,
+            .gateway: gateway, .reason: reason, .attempt: row.attempts,
+            .milliseconds: (time.now() - row.createdAt).wholeMilliseconds,
+        ]
+    }
+}
+
+/// What became of a message, until the store has it too.
+struct SettledMessage: Sendable {
+    let row: MessageRow
+    let settlement: MessageSettlement
+    let gateway: String?
+    /// It may be written already: a store that goes away at a commit does not say.
+    let operation: OperationID
+}
+
+/// How the log calls what becomes of messages.
+private struct MessageEvents {
+    let accepted, refused, undeliverable, expired, limited, postponed, overtaken: StaticString
+
+    private static let mail = MessageEvents(
+        accepted: "mail.accepted", refused: "mail.refused", undeliverable: "mail.undeliverable",
+        expired: "mail.expired", limited: "mail.limited", postponed: "mail.postponed", overtaken: "mail.overtaken")
+    private static let sms = MessageEvents(
+        accepted: "sms.accepted", refused: "sms.refused", undeliverable: "sms.undeliverable", expired: "sms.expired",
+        limited: "sms.limited", postponed: "sms.postponed", overtaken: "sms.overtaken")
+
+    static func of(_ kind: MessageKind) -> MessageEvents { kind == .mail ? mail : sms }
+}
+
+extension MessageRow.Content {
+    fileprivate var isAnnouncement: Bool {
+        if case .announcement = self { true } else { false }
+    }
+
+    fileprivate var word: String {
+        switch self {
+        case .code: "code"
+        case .announcement(let announcement, _): announcement.rawValue
+        case .nothing: "nothing"
+        }
+    }
+}

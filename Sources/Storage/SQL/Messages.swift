@@ -1,0 +1,110 @@
+import Domain
+import Relay
+import World
+
+extension Store: MessageStore {
+    public func message(_ errand: ErrandID) async throws(StoreFailure) -> MessageRow? {
+        try await run(
+            Query(script: Script("message", reads: [Step(messageOfErrand, .id(errand))])) { rows throws(StoreFailure) in
+                try rows[0].first?.message(errand)
+            })
+    }
+
+    public func settle(_ settlement: MessageSettlement, as operation: Operation) async throws(StoreFailure) -> Bool {
+        let errand = SQLValue.id(settlement.errand)
+        let outcome = settlement.reason.map { String($0.prefix(32)) } ?? "accepted"
+        let event = "\(settlement.kind.rawValue).\(settlement.isDead ? "dead" : "settled")"
+        var writes = settlement.challenge.map { [Settling.hold($0)] } ?? []
+        writes.append(
+            Step(
+                auditSettle, .id(operation), .moment(settlement.at), .text(event), .text(outcome), errand))
+        if let challenge = settlement.challenge {
+            writes += Settling.came(
+                of: settlement.errand, settlement.kind == .mail ? .mail : .sms, settlement.step, settlement.reason,
+                in: challenge, at: settlement.at, as: operation)
+        }
+        writes.append(
+            settlement.isDead
+                ? Step(die, .moment(settlement.at), .text(settlement.reason), errand, .id(operation))
+                : Settling.drop(settlement.errand, as: operation))
+        return try await run(Query(change: Change("settle", operation, writes)) { rows in rows.happened })
+    }
+
+    public func postpone(_ pause: MessagePause) async throws(StoreFailure) {
+        let script = Script(
+            "postpone",
+            writes: [
+                Step(
+                    putBack, .moment(pause.until), .text(pause.reason), .moment(pause.doubtedAt), .id(pause.errand))
+            ])
+        try await run(Query(script: script) { _ in () })
+    }
+
+    public func backlog(at now: Timestamp) async throws(StoreFailure) -> Backlog {
+        let script = Script("backlog", reads: [Step(oldestDue, .moment(now)), Step(countDead)])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                Backlog(oldestDue: try rows[0].first?.moment(0), dead: try rows[1].first?.integer(0) ?? 0)
+            })
+    }
+
+    public func dropDead(before: Timestamp) async throws(StoreFailure) {
+        try await run(Query(script: Script("tidy", writes: [Step(dropOldDead, .moment(before))])) { _ in () })
+    }
+}
+
+extension Row {
+    fileprivate func message(_ id: ErrandID) throws(StoreFailure) -> MessageRow {
+        let content: MessageRow.Content
+        let counter = try optionalInteger(16)
+        let lacksFactor = try isNull(17)
+        if let announcement: Announcement = try optionalWord(7) {
+            content = .announcement(announcement, device: try optionalText(8))
+        } else if let counter, !lacksFactor {
+            content = .code(try CodeFactors.read(self, from: 17), counter: counter, context: try optionalBlob(9))
+        } else {
+            content = .nothing
+        }
+        return MessageRow(
+            id: id, kind: try word(0), user: try self.id(1), website: try self.id(2), challenge: try optionalID(3),
+            websiteName: try text(4), userName: try optionalText(5), language: try optionalText(6),
+            address: try optionalText(10), content: content, createdAt: try moment(11), expiresAt: try moment(12),
+            attempts: Int(try integer(13)), reason: try optionalText(14), doubtedAt: try optionalMoment(15),
+            deadline: try optionalMoment(30))
+    }
+}
+
+/// An announcement goes where the user's codes go by then, or else to the address that the website knows.
+private let messageOfErrand = Statement(
+    """
+    SELECT o.kind, u.id, u.website_id, o.challenge_id, w.display_name, u.display_name, coalesce(o.language, u.language),
+    o.event, d.name, c.context, coalesce(o.address, m.address, CASE o.kind WHEN 'mail' THEN u.email END),
+    o.created_at, o.expires_at, o.attempts, o.reason, o.doubted_at, o.counter,
+    """ + CodeFactors.columns + """
+        , (SELECT min(n.due_at) FROM outbox n WHERE n.challenge_id = o.challenge_id AND n.kind = 'next')
+        FROM outbox o JOIN user u ON u.id = o.user_id JOIN website w ON w.id = u.website_id
+        LEFT JOIN challenge c ON c.id = o.challenge_id LEFT JOIN device d ON d.id = o.device_id
+        LEFT JOIN factor f ON f.id = o.factor_id
+        LEFT JOIN factor m ON m.user_id = o.user_id AND m.kind = o.kind AND m.state = 'active'
+        WHERE o.id = ? AND o.dead_at IS NULL AND c.decided_at IS NULL
+        """)
+
+private let auditSettle = Statement(
+    Audit.columns + """
+         SELECT ?, ?, ?, u.website_id, u.id, o.challenge_id, o.device_id, ?, NULL
+        FROM outbox o JOIN user u ON u.id = o.user_id WHERE o.id = ? AND o.dead_at IS NULL
+        """ + Audit.once)
+
+private let die = Statement(
+    """
+    UPDATE outbox SET dead_at = ?, reason = ?, due_at = NULL, holder = NULL, claim = NULL WHERE id = ? AND
+    """ + Settling.settled)
+
+private let oldestDue = Statement("SELECT due_at FROM outbox WHERE due_at <= ? ORDER BY due_at LIMIT 1")
+
+/// Where there is no due time, the index of those is looked at alone.
+private let countDead = Statement("SELECT count(*) FROM outbox WHERE due_at IS NULL AND dead_at IS NOT NULL")
+private let dropOldDead = Statement("DELETE FROM outbox WHERE due_at IS NULL AND dead_at < ?")
+
+private let putBack = Statement(
+    "UPDATE outbox SET holder = NULL, claim = NULL, due_at = ?, reason = ?, doubted_at = ? WHERE id = ?")

@@ -1,0 +1,296 @@
+import Domain
+import Log
+import Messaging
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// Codes leave by mail and text message, and what came of each stands in the step, in the log and in the audit.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct MessageTests {
+    static let kinds = [(StoreKind.memory, MessageKind.mail), (.file, .sms), (.mariadb, .mail)]
+
+    @Test(arguments: kinds) func aCodeLeaves(store: StoreKind, kind: MessageKind) async throws {
+        let post = try await CodePost(store, by: kind)
+        post.letters.answer(.accepted(by: "first"))
+        let errand = try await post.write()
+        post.rig.time.advance(by: .milliseconds(1500))
+        try await post.carry(errand)
+        let sent = try #require(post.letters.sent.first)
+        #expect(post.letters.sent.count == 1)
+        #expect(sent.id == errand && sent.to == post.address)
+        #expect(sent.website == "The shop" && sent.name == nil && sent.language == nil)
+        #expect(sent.expiresAt == post.asked.expiresAt)
+        guard case .code(let code) = sent.content else { throw RigFailure("no code: \(sent)") }
+        #expect(sent.code == "755224" && code.purpose == .login)
+        #expect(code.ip == "192.0.2.7" && code.service == "pay")
+        let step = try await post.step()
+        #expect(step.state == .sent && step.reason == nil && step.at == post.rig.time.now())
+        #expect(try post.left() == 0)
+        #expect(try post.audits("outcome = 'accepted' AND challenge_id = x'\(post.asked.challenge)'") == 1)
+        let lines = post.rig.sink.drain()
+        let accepted = lines.filter { $0.contains("level=info event=\(kind.rawValue).accepted") }
+        #expect(accepted.count == 1 && accepted[0].contains("gateway=first"), "\(accepted)")
+        #expect(accepted[0].contains("challenge=\(post.asked.challenge)") && accepted[0].contains("user=\(post.ada)"))
+        #expect(accepted[0].contains("message=\(errand)") && accepted[0].contains("milliseconds=1500"))
+        for line in lines { #expect(!line.contains("755224") && !line.contains(post.address), "\(line)") }
+        #expect(
+            post.rig.registry.number("twoefay_messages_total{kind=\"\(kind.rawValue)\",outcome=\"accepted\"}") == 1)
+    }
+
+    /// The next code is another one, and what was sent is known by its counter alone.
+    @Test(arguments: StoreKind.all) func everyCodeIsAnother(store: StoreKind) async throws {
+        let post = try await CodePost(store)
+        try await post.send()
+        try await post.carry(try await post.write(counter: 1))
+        #expect(post.letters.sent.map(\.code) == CodePost.codes)
+        #expect(try post.rig.count("SELECT counter FROM factor") == 2)
+        let counters = try post.rig.count(
+            "SELECT count(*) FROM sent_code WHERE challenge_id = x'\(post.asked.challenge)' AND counter IN (0, 1)")
+        #expect(counters == 2)
+        // The factor went on meanwhile: nothing is written, so nothing leaves.
+        try await post.carry(try await post.write(counter: 1))
+        #expect(post.letters.sent.count == 2)
+        #expect(try post.left() == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func whatIsRefusedOrHasNoWayEndsTheStep(store: StoreKind) async throws {
+        let outcomes: [(MessageOutcome, StepState, String)] = [
+            (.refused("550 5.1.1 no such user"), .refused, "level=warning event=mail.refused"),
+            (.undeliverable("no gateway"), .undeliverable, "level=error event=mail.undeliverable"),
+        ]
+        for (outcome, state, line) in outcomes {
+            let post = try await CodePost(store)
+            post.letters.answer(outcome)
+            try await post.send()
+            let step = try await post.step()
+            #expect(step.state == state)
+            #expect(step.reason == (state == .refused ? "550 5.1.1 no such user" : "no gateway"))
+            #expect(try post.left() == 0)
+            #expect(try post.audits("outcome = '\(step.reason ?? "")'") == 1)
+            #expect(post.rig.sink.drain().filter { $0.contains(line) }.count == 1)
+            // The push is another step.
+            let told = try await post.rig.on { [post] relay in try await relay.tell(post.asked.challenge, to: post.shop)
+            }
+            #expect(told.result == .wait && told.steps.first?.state == .sent)
+        }
+    }
+
+    @Test(arguments: StoreKind.all) func whatIsPutOffIsTriedAgainUnderTheSameID(store: StoreKind) async throws {
+        let post = try await CodePost(store)
+        post.letters.answer(.retryAfter(nil, "421 busy"), .retryAfter(.seconds(10), "450 later"))
+        let errand = try await post.write()
+        try await post.carry(errand)
+        #expect(try await post.step().state == .queued)
+        #expect(try post.rig.text("SELECT reason FROM outbox WHERE kind = 'mail'") == "421 busy")
+        try await post.rig.round(after: .seconds(1))
+        #expect(post.letters.sent.count == 1)
+        try await post.rig.round(after: .seconds(2))
+        #expect(post.letters.sent.count == 2)
+        // Not before the time that the server named.
+        try await post.rig.round(after: .seconds(9))
+        #expect(post.letters.sent.count == 2)
+        try await post.rig.round(after: .seconds(4))
+        #expect(post.letters.sent.map(\.id) == [errand, errand, errand])
+        #expect(Set(post.letters.sent.compactMap(\.code)) == ["755224"])
+        #expect(try await post.step().state == .sent)
+        #expect(post.rig.sink.drain().filter { $0.contains("level=warning event=mail.postponed") }.count == 2)
+        #expect(post.rig.registry.number("twoefay_messages_total{kind=\"mail\",outcome=\"retry\"}") == 2)
+    }
+
+    /// Somebody may have it: it goes out once more, under the same id, and then counts as sent.
+    @Test(arguments: StoreKind.all) func whatMayHaveBeenTakenIsSentOnceMore(store: StoreKind) async throws {
+        let post = try await CodePost(store)
+        post.letters.answer(.retryAfter(nil, "busy"), .ambiguous("no answer"), .ambiguous("no answer"))
+        try await post.send()
+        for _ in 0..<4 { try await post.rig.round(after: .seconds(9)) }
+        #expect(post.letters.sent.count == 3)
+        #expect(Set(post.letters.sent.map(\.id)).count == 1)
+        let step = try await post.step()
+        #expect(step.state == .sent && step.reason == "no answer")
+        #expect(try post.left() == 0)
+    }
+
+    /// A server that is not there for as long as the code counts.
+    @Test(arguments: StoreKind.all) func aCodeIsTriedUntilItCountsNoMore(store: StoreKind) async throws {
+        let post = try await CodePost(store, living: 60)
+        post.letters.answerOtherwise { _ in .retryAfter(nil, "no connection") }
+        let end = post.asked.expiresAt
+        try await post.send()
+        for _ in 0..<56 { try await post.rig.round(after: .seconds(1)) }
+        let step = try await post.step()
+        #expect(step.state == .undeliverable && step.reason == "no connection")
+        #expect(step.at <= end - .seconds(3))
+        #expect(try post.left() == 0)
+        #expect((4...6).contains(post.letters.sent.count), "\(post.letters.sent.count)")
+        // Nothing is sent that nobody can use.
+        for _ in 0..<10 { try await post.rig.round(after: .seconds(1)) }
+        #expect((4...6).contains(post.letters.sent.count))
+    }
+
+    /// The relay was away for too long.
+    @Test(arguments: StoreKind.all) func whatCouldNotBeSentInTimeExpires(store: StoreKind) async throws {
+        let post = try await CodePost(store)
+        let errand = try await post.write()
+        post.rig.time.advance(by: .seconds(300))
+        try await post.carry(errand)
+        #expect(post.letters.sent.isEmpty)
+        let step = try await post.step()
+        #expect(step.state == .expired && step.reason == "expired unsent")
+        #expect(try post.left() == 0)
+        #expect(post.rig.sink.drain().contains { $0.contains("event=mail.expired") })
+    }
+
+    /// The challenge has its end while the message is on its way, or before.
+    @Test(arguments: StoreKind.all) func whatComesLateChangesNothing(store: StoreKind) async throws {
+        let post = try await CodePost(store)
+        post.letters.hold()
+        let errand = try await post.write()
+        try await post.rig.on { relay in relay.carry(errand) }
+        _ = await post.letters.next()
+        let approves = PhoneAnswer(approves: true, number: nil)
+        #expect(try await post.rig.post(approves, post.asked.challenge, by: post.phone) == .success)
+        post.letters.release()
+        await post.rig.settled()
+        #expect(try post.left() == 0 && post.audits() == 0)
+        let lines = post.rig.sink.drain().filter { $0.contains("event=mail.") }
+        #expect(lines.count == 1 && lines[0].contains("level=info event=mail.overtaken"), "\(lines)")
+        try await post.carry(errand)
+        #expect(post.letters.sent.count == 1)
+    }
+
+    /// The lease is over, and the mail server has not answered yet.
+    @Test(arguments: StoreKind.all) func whatIsUnderWayIsNotSentAgain(store: StoreKind) async throws {
+        let post = try await CodePost(store)
+        post.letters.hold()
+        let errand = try await post.write()
+        try await post.rig.on { relay in relay.carry(errand) }
+        _ = await post.letters.next()
+        post.rig.time.advance(by: Relay.messageLease + .seconds(1))
+        try await post.rig.on { relay in await relay.attend() }
+        post.letters.release()
+        await post.rig.settled()
+        #expect(post.letters.sent.count == 1)
+        #expect(try await post.step().state == .sent)
+        #expect(try post.audits() == 1)
+    }
+
+    /// It was accepted while the store was away: that is not lost, and nothing is sent again.
+    @Test func whatCouldNotBeWrittenDownIsNotSentAgain() async throws {
+        let place = try await StoreKind.file.fresh()
+        let rig = try await RelayRig(over: place, time: TestTime())
+        let post = try await CodePost(rig, at: try await rig.website("shop", policies: ["number": "0"]))
+        let isAway = Mutex(true)
+        let store = try Store.watched(at: place.url) { (steps, session) throws(SessionFailure) in
+            let settles = steps.contains { $0.values.contains(.text("mail.settled")) }
+            if settles, isAway.withLock({ $0 }) { throw .refused("the disk is full") }
+            return try session.run(steps)
+        }
+        defer { store.close() }
+        let relay = try rig.relay(over: store)
+        let errand = try await post.write(of: relay)
+        try await rig.on { _ in relay.carry(errand) }
+        await rig.settled()
+        for isBack in [false, true] {
+            isAway.withLock { $0 = !isBack }
+            rig.time.advance(by: Relay.messageLease + .seconds(1))
+            try await rig.on { _ in await relay.attend() }
+            await rig.settled()
+            #expect(try await post.step().state == (isBack ? .sent : .queued))
+        }
+        #expect(rig.mails.sent.count == 1)
+        #expect(rig.sink.drain().filter { $0.contains("event=mail.accepted") }.count == 1)
+        #expect(try post.left() == 0)
+    }
+
+    /// A relay that died with a message in hand: the other sends it under the same id, once its beat has stood still.
+    @Test(arguments: StoreKind.all) func whatADeadRelayHeldIsSentByTheOther(store: StoreKind) async throws {
+        let post = try await CodePost(store)
+        let rig = post.rig
+        let dying = try rig.relay(over: rig.store)
+        for relay in [dying, rig.relay] { try await rig.on { _ in await relay.keep() } }
+        let errand = try await post.write(of: dying)
+        // It lives: its row is its own, due or not.
+        for _ in 0..<6 {
+            rig.time.advance(by: .seconds(9))
+            for relay in [dying, rig.relay] { try await rig.on { _ in await relay.keep() } }
+            try await rig.on { relay in await relay.attend() }
+            await rig.settled()
+        }
+        #expect(post.letters.sent.isEmpty)
+        for _ in 0..<2 {
+            rig.time.advance(by: .seconds(9))
+            try await rig.on { relay in await relay.keep() }
+        }
+        try await rig.round(after: .zero)
+        #expect(post.letters.sent.map(\.id) == [errand])
+        #expect(try await post.step().state == .sent)
+    }
+
+    /// Between nine and ten minutes past nothing takes mails. Whoever asked then gets the code afterwards, each one once,
+    /// as long as it counts; text messages go out meanwhile.
+    @Test(arguments: StoreKind.all) func noCodeIsLostWhileTheServerIsAway(store: StoreKind) async throws {
+        let rig = try await RelayRig(store)
+        let shop = try await rig.website("shop", policies: ["number": "0"])
+        let dead = rig.time.now()
+        let back = dead + .seconds(600)
+        rig.mails.answerOtherwise { [time = rig.time] _ in
+            time.now() < back ? .retryAfter(nil, "no connection") : .accepted(by: nil)
+        }
+        var posts: [CodePost] = []
+        for minute in 0..<10 {
+            let kind: MessageKind = minute == 4 ? .sms : .mail
+            let post = try await CodePost(rig, user: "user-\(minute)", at: shop, by: kind, living: 600)
+            try await post.send()
+            posts.append(post)
+            if kind == .sms { #expect(try await post.step().state == .sent) }
+            for _ in 0..<12 { try await rig.round(after: .seconds(5)) }
+        }
+        for _ in 0..<15 { try await rig.round(after: .seconds(5)) }
+        // The first asked at nine, and its time was over when the server came back.
+        #expect(try await posts[0].step().state == .undeliverable)
+        for post in posts.dropFirst() {
+            let settled = "outcome = 'accepted' AND challenge_id = x'\(post.asked.challenge)'"
+            #expect(try post.audits(settled) == 1)
+        }
+        #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind IN ('mail', 'sms')") == 0)
+        // One id a code, however often it was tried.
+        for post in posts where post.kind == .mail {
+            let mine = rig.mails.sent.filter { $0.expiresAt == post.asked.expiresAt }
+            #expect(Set(mine.map(\.id)).count == 1 && mine.count > 3, "\(mine.count)")
+        }
+        #expect(rig.sink.drain().filter { $0.contains("event=mail.accepted") }.count == 8)
+    }
+
+    @Test(arguments: StoreKind.all) func aCodeThatConfirmsAnAddressBelongsToNoLogin(store: StoreKind) async throws {
+        let post = try await CodePost(store)
+        try await post.carry(try await post.write(forLogin: false))
+        guard case .code(let code) = try #require(post.letters.sent.first).content else { throw RigFailure("no code") }
+        #expect(code.purpose == .address && code.ip == nil && code.service == nil)
+        #expect(try await post.step().state == .queued)
+        #expect(try post.left() == 0)
+        #expect(try post.audits("challenge_id IS NULL AND user_id = x'\(post.ada)'") == 1)
+    }
+
+    /// The relay has no courier, the factor was removed, or its secret is another's.
+    @Test(arguments: StoreKind.all) func whatCannotBeSaidIsUndeliverable(store: StoreKind) async throws {
+        for change in ["DELETE FROM factor", "UPDATE factor SET secret = x'00'", "UPDATE factor SET digits = 3"] {
+            let post = try await CodePost(store)
+            let errand = try await post.write()
+            try post.rig.execute(change)
+            try await post.carry(errand)
+            #expect(post.letters.sent.isEmpty)
+            let step = try await post.step()
+            #expect(step.state == .undeliverable && step.reason == "what it was to say is gone")
+            #expect(try post.left() == 0)
+        }
+        let post = try await CodePost(store)
+        let (other, errand) = (try post.rig.another(), try await post.write())
+        try await post.rig.on { _ in await other.convey(errand) }
+        let step = try await post.step()
+        #expect(step.state == .undeliverable && step.reason == "no mail is set up")
+    }
+}
