@@ -35,6 +35,9 @@ extension Tool {
                 let late = waiting.oldestDue < now ? ", the oldest due since \(waiting.oldestDue.rfc3339)" : ""
                 lines.append("Still to be done: \(waiting.count) × \(waiting.kind)\(late).")
             }
+            if status.dead > 0 {
+                lines.append("Nobody tries \(status.dead) of them any more: 'twoefay outbox list --dead' shows which.")
+            }
             members.set("store", status.json)
         case .failure(let failure):
             lines.append(failure.text)
@@ -91,7 +94,7 @@ extension Probe.Answer {
 extension StoreStatus {
     fileprivate var json: JSONValue {
         .object([
-            "websites": .integer(websites), "relays": .integer(relays),
+            "websites": .integer(websites), "relays": .integer(relays), "dead": .integer(dead),
             "waiting": .array(
                 waiting.map {
                     .object([

@@ -12,7 +12,7 @@ enum Tool {
         lockUser, unlockUser, activateUser, listDevices, showDevice, suspendDevice, resumeDevice, renameDevice,
         revokeDevice, enrolPhone, listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone,
         unbindPhone,
-        revokePhone, migrate, rekey, status,
+        revokePhone, listOutbox, replayOutbox, dropOutbox, migrate, rekey, status,
     ]
 
     static func run(_ arguments: [String]) -> Int32 {

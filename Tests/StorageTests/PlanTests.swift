@@ -18,6 +18,7 @@ import Testing
         "WHERE substr(answer, 1, ?)": "the same, of the answers of a day",
         "GROUP BY kind": "the operator's status; what is to be done is short work or open logins",
         "SELECT w.id, w.name, w.display_name, w.state": "the operator's list of websites counts their users",
+        "LEFT JOIN user u ON u.id = coalesce": "the operator's list of what is to be done",
         "SET holder = NULL, claim = NULL, due_at = ? WHERE holder = ?": "once for every relay that died",
     ]
 

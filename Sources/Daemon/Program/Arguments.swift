@@ -49,10 +49,11 @@ public struct CommandLineReader: Sendable {
         guard let command else {
             throw usage(words.isEmpty ? "no command was given" : "\(words.joined(separator: " ")) what?", words)
         }
-        guard operands.count <= command.operands.count else {
+        let isOpen = command.operands.last?.isMany == true
+        guard isOpen || operands.count <= command.operands.count else {
             throw usage("\(operands[command.operands.count]) is one argument too many", command.words)
         }
-        guard operands.count == command.operands.count else {
+        guard operands.count >= command.operands.count - (isOpen ? 1 : 0) else {
             throw usage("\(command.operands[operands.count].name) is missing", command.words)
         }
         return .run(Invocation(command: command, operands: operands, given: given))

@@ -3,11 +3,16 @@ public struct Command: Sendable {
     public struct Operand: Sendable {
         public let name: String
         let about: String
+        /// Any number of them, none included. Only the last operand may be so.
+        let isMany: Bool
 
-        public init(_ name: String, _ about: String) {
+        public init(_ name: String, _ about: String, isMany: Bool = false) {
             self.name = name
             self.about = about
+            self.isMany = isMany
         }
+
+        var shape: String { isMany ? "\(name)…" : name }
     }
 
     public struct Option: Sendable {
@@ -40,7 +45,7 @@ public struct Command: Sendable {
     /// `website add`, say; empty for a program that is one command.
     public let words: [String]
     public let about: String
-    /// All of them must be given.
+    /// All of them must be given, in this order.
     public let operands: [Operand]
     public let options: [Option]
     /// What a reader should know beyond the table: an example, what happens next.

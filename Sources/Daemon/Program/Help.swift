@@ -2,10 +2,10 @@
 extension CommandLineReader {
     func help(for command: Command?, words: [String]) -> String {
         guard let command else { return overview(words) }
-        var parts = [program] + command.words + command.operands.map(\.name)
+        var parts = [program] + command.words + command.operands.map(\.shape)
         if !command.options.isEmpty || !shared.isEmpty { parts.append("[OPTION]…") }
         var text = "Usage: \(parts.joined(separator: " "))\n\n\(command.about)\n"
-        text += Self.table("Arguments", command.operands.map { ($0.name, $0.about) })
+        text += Self.table("Arguments", command.operands.map { ($0.shape, $0.about) })
         text += Self.table("Options", (command.options + shared + [Self.helpOption]).map { ($0.shape, $0.about) })
         if !command.notes.isEmpty { text += "\n\(command.notes)\n" }
         return text
@@ -14,7 +14,7 @@ extension CommandLineReader {
     private func overview(_ words: [String]) -> String {
         let named = commands.filter { $0.words.starts(with: words) }
         let rows = named.map { command in
-            (([command.name] + command.operands.map(\.name)).joined(separator: " "), command.about)
+            (([command.name] + command.operands.map(\.shape)).joined(separator: " "), command.about)
         }
         let usage = ([program] + words + ["COMMAND", "[OPTION]…"]).joined(separator: " ")
         return "Usage: \(usage)\n\n\(about)\n" + Self.table("Commands", rows)

@@ -273,7 +273,7 @@ enum Sample {
         _ = try await store.unlock(id(33), from: [.locked], by: .website, at: now, as: operation())
     }
 
-    /// Codes leave, or do not.
+    /// Codes and announcements leave, or do not; an operator looks after them.
     private static func runMessages(on store: Store, _ operation: () -> Domain.Operation) async throws {
         for number in 40...44 {
             let code = CodeToSend(
@@ -295,6 +295,10 @@ enum Sample {
         try await store.postpone(MessagePause(id(5044), until: later, reason: "busy", doubtedAt: nil))
         _ = try await store.backlog(at: now)
         try await store.dropDead(before: now - .seconds(1))
+        _ = try await store.run(OutboxDesk.list(OutboxDesk.Wanted()))
+        _ = try await store.run(OutboxDesk.row(id(5042)))
+        _ = try await store.run(OutboxDesk.replay(id(5042), at: now, as: operation()))
+        _ = try await store.run(OutboxDesk.drop(id(5043), at: now, as: operation()))
     }
 
     private static func activation(_ number: Int, of user: Int, approvedBy approved: Approved? = nil) -> NewActivation {

@@ -1,0 +1,177 @@
+import Daemon
+import Domain
+import JSON
+import Relay
+import Storage
+import World
+
+/// What is still to be done, as operators see it: rows of the outbox, and what can be done about the dead ones.
+
+extension Tool {
+    static let listOutbox = Verb(
+        command: Command(
+            "outbox list", "Lists what is still to be done, and what nobody tries any more, the oldest first.",
+            options: [
+                .init("kind", .one("KIND"), "Only those: push, mail, sms, callback, next or expiry."),
+                .init("dead", .nothing, "Only those that nobody tries any more."),
+                .init("website", .one("NAME"), "Only those about users of that website."),
+                .init("user", .one("USER"), "Only those about that user; --website must be given."),
+                .init("limit", .one("N"), "At most so many; 100 otherwise."),
+            ],
+            notes: """
+                A state is one of: waiting (for its time), due, held (a relay has it in hand), left (by a relay that died: another
+                takes it), parked (for something that this installation has not), dead. Codes stand nowhere in the store.
+                """)
+    ) { invocation throws(Failure) in
+        let wanted = try wanted(invocation)
+        let desk = try OperatorsDesk(try Settings.load(invocation))
+        defer { desk.close() }
+        if let website = wanted.website { _ = try desk.website(named: website) }
+        var more = wanted
+        more.limit += 1
+        let found = try desk.read(OutboxDesk.list(more))
+        let rows = found.prefix(wanted.limit)
+        let headings = ["ID", "KIND", "TELLS", "WEBSITE", "USER", "STATE", "SINCE", "DUE", "TRIES", "REASON"]
+        var lines = [rows.isEmpty ? "There is nothing." : Table(headings, rows.map { $0.cells(at: desk.now) }).text]
+        if found.count > rows.count { lines.append("There are more than \(wanted.limit): --limit N shows as many.") }
+        return Report(
+            lines.joined(separator: "\n"),
+            json: .object([
+                "errands": .array(rows.map { $0.json(at: desk.now) }), "more": .bool(found.count > rows.count),
+            ]))
+    }
+
+    static let replayOutbox = Verb(
+        command: Command(
+            "outbox replay", "Has dead ones tried again, as if they had been written just now.",
+            operands: [.init("ID", "Which ones: 32 digits each, as in 'outbox list --dead'.", isMany: true)],
+            options: [.init("all-dead", .nothing, "All of them, instead of IDs.")])
+    ) { invocation throws(Failure) in
+        let desk = try OperatorsDesk(try Settings.load(invocation))
+        defer { desk.close() }
+        let ids = try dead(invocation, desk)
+        var replayed: [ErrandID] = []
+        for id in ids where try desk.run({ OutboxDesk.replay(id, at: desk.now, as: $0) }) { replayed.append(id) }
+        if replayed.count < ids.count, !invocation.has("all-dead") {
+            let other = ids.first { !replayed.contains($0) }
+            throw Failure(
+                .conflict, "\(other?.text ?? "") is not dead, and \(replayed.count) others are tried again",
+                next: "'twoefay outbox list --dead' shows those that nobody tries any more.")
+        }
+        return Report(
+            replayed.isEmpty
+                ? "Nothing is dead."
+                : "\(replayed.count) to be tried again, by whichever relay runs, for a day at most.",
+            json: .object(["replayed": .array(replayed.map { .string($0.text) })]))
+    }
+
+    static let dropOutbox = Verb(
+        command: Command(
+            "outbox drop", "Takes out what nobody is to be told of any more.",
+            operands: [.init("ID", "Which ones: 32 digits each, as in 'outbox list'.", isMany: true)],
+            notes: "What belongs to a login is not dropped: it goes with the login.")
+    ) { invocation throws(Failure) in
+        let desk = try OperatorsDesk(try Settings.load(invocation))
+        defer { desk.close() }
+        let ids = try ids(invocation)
+        for id in ids {
+            let row = try known(id, desk)
+            guard row.challenge == nil else {
+                throw Failure(
+                    .conflict, "\(id) belongs to a login, and goes with it",
+                    next: "Nothing was changed. A login ends when its website cancels it, or its user is locked.")
+            }
+        }
+        var dropped: [ErrandID] = []
+        for id in ids where try desk.run({ OutboxDesk.drop(id, at: desk.now, as: $0) }) { dropped.append(id) }
+        return Report(
+            "\(dropped.count) dropped: nobody is told.",
+            json: .object(["dropped": .array(dropped.map { .string($0.text) })]))
+    }
+
+    private static func wanted(_ invocation: Invocation) throws(Failure) -> OutboxDesk.Wanted {
+        var wanted = OutboxDesk.Wanted()
+        wanted.kind = invocation.value("kind")
+        let kinds = ClaimedErrand.Kind.allCases.map(\.rawValue) + ["callback"]
+        if let kind = wanted.kind, !kinds.contains(kind) {
+            throw Failure(.usage, "there is no kind \(kind)", next: "There are: \(kinds.joined(separator: ", ")).")
+        }
+        wanted.onlyDead = invocation.has("dead")
+        wanted.website = invocation.value("website")
+        wanted.username = invocation.value("user")
+        if wanted.username != nil, wanted.website == nil {
+            throw Failure(
+                .usage, "--website is missing",
+                next: "User names are each website's own. 'twoefay website list' shows the websites.")
+        }
+        if let text = invocation.value("limit") {
+            guard let limit = Int(text), (1...100_000).contains(limit) else {
+                throw Failure(.usage, "--limit must be a number from 1 to 100000", next: "It is 100 if it is left out.")
+            }
+            wanted.limit = limit
+        }
+        return wanted
+    }
+
+    private static func ids(_ invocation: Invocation) throws(Failure) -> [ErrandID] {
+        var ids: [ErrandID] = []
+        for text in invocation.operands {
+            guard let id = ErrandID(text) else {
+                throw Failure(
+                    .usage, "\(text) is no ID: they have 32 digits", next: "'twoefay outbox list' shows them.")
+            }
+            if !ids.contains(id) { ids.append(id) }
+        }
+        guard !ids.isEmpty else {
+            throw Failure(.usage, "no ID is given", next: "'twoefay outbox list' shows them.")
+        }
+        return ids
+    }
+
+    private static func known(_ id: ErrandID, _ desk: OperatorsDesk) throws(Failure) -> OutboxDesk.Row {
+        if let row = try desk.read(OutboxDesk.row(id)) { return row }
+        throw Failure(
+            .notFound, "there is no \(id) in the outbox",
+            next: "Nothing was changed. What was done, or had its end, is in it no more.")
+    }
+
+    /// Those that are named, all of which are there and dead, or all that are dead.
+    private static func dead(_ invocation: Invocation, _ desk: OperatorsDesk) throws(Failure) -> [ErrandID] {
+        guard invocation.has("all-dead") else {
+            let ids = try ids(invocation)
+            for id in ids {
+                guard try known(id, desk).deadAt == nil else { continue }
+                throw Failure(
+                    .conflict, "\(id) is not dead: it is done by itself",
+                    next: "Nothing was changed. 'twoefay outbox list --dead' shows those that nobody tries any more.")
+            }
+            return ids
+        }
+        guard invocation.operands.isEmpty else {
+            throw Failure(.usage, "IDs and --all-dead are given", next: "Give one or the other.")
+        }
+        var wanted = OutboxDesk.Wanted()
+        wanted.onlyDead = true
+        wanted.limit = .max
+        return try desk.read(OutboxDesk.list(wanted)).map(\.id)
+    }
+}
+
+extension OutboxDesk.Row {
+    fileprivate func cells(at now: Timestamp) -> [String] {
+        [
+            id.text, kind, event ?? "", website ?? "", username ?? "", state(at: now).rawValue,
+            createdAt?.rfc3339 ?? "", (deadAt ?? dueAt)?.rfc3339 ?? "", String(attempts), reason ?? "",
+        ]
+    }
+
+    fileprivate func json(at now: Timestamp) -> JSONValue {
+        .object([
+            "id": .string(id.text), "kind": .string(kind), "event": .text(event), "website": .text(website),
+            "user": .text(username), "challenge": .text(challenge?.text), "state": .string(state(at: now).rawValue),
+            "created_at": .text(createdAt?.rfc3339), "due_at": .text(dueAt?.rfc3339),
+            "expires_at": .text(expiresAt?.rfc3339), "dead_at": .text(deadAt?.rfc3339),
+            "attempts": .integer(attempts), "reason": .text(reason), "relay": .text(holder?.text),
+        ])
+    }
+}
