@@ -18,9 +18,14 @@ public final class TLSClientContext: @unchecked Sendable {
     }
 
     let context: OpaquePointer
+    let application: Application
     private let pinned: PinnedAuthority?
 
-    public init(roots: Roots, certificateChainPEM: [UInt8]? = nil, privateKeyPEM: Secret? = nil) throws(TLSFailure) {
+    public init(
+        roots: Roots, certificateChainPEM: [UInt8]? = nil, privateKeyPEM: Secret? = nil,
+        application: Application = .http2
+    ) throws(TLSFailure) {
+        self.application = application
         if case .pinned(let thumbprint) = roots { pinned = PinnedAuthority(thumbprint) } else { pinned = nil }
         context = try makeContext(TLS_client_method())
         switch roots {
@@ -35,6 +40,7 @@ public final class TLSClientContext: @unchecked Sendable {
             try useCertificate(certificateChainPEM, key: privateKeyPEM, in: context)
         }
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        guard application == .http2 else { return }
         let offer: [UInt8] = [2, UInt8(ascii: "h"), UInt8(ascii: "2")]
         // Zero is success here.
         guard SSL_CTX_set_alpn_protos(context, offer, UInt32(offer.count)) == 0 else { throw .collected("ALPN") }

@@ -8,14 +8,16 @@ import COpenSSL
 /// by `init` alone.
 public final class TLSServerContext: @unchecked Sendable {
     let context: OpaquePointer
+    let application: Application
     private let verification: ClientVerification
 
     /// With neither authority no client is asked for a certificate. A list of revocations is looked into for the
     /// certificates of its issuer, and one that has run out refuses them all.
     public init(
         certificateChainPEM: [UInt8], privateKeyPEM: Secret, websitesCA: [UInt8] = [], phonesCA: [UInt8] = [],
-        crl: [UInt8]? = nil
+        crl: [UInt8]? = nil, application: Application = .http2
     ) throws(TLSFailure) {
+        self.application = application
         let websites = websitesCA.isEmpty ? [] : try PEM.certificates(websitesCA)
         let phones = phonesCA.isEmpty ? [] : try PEM.certificates(phonesCA)
         let websiteDigests = Set(websites.map { certificateDigest($0.pointer) })
@@ -31,6 +33,7 @@ public final class TLSServerContext: @unchecked Sendable {
         try useCertificate(certificateChainPEM, key: privateKeyPEM, in: context)
         if !websites.isEmpty || !phones.isEmpty { try believe(websites + phones, lists) }
         SSL_CTX_set_options(context, copenssl_tls_op_prefer_server_ciphers)
+        guard application == .http2 else { return }
         SSL_CTX_set_alpn_select_cb(context, selectHTTP2, nil)
     }
 

@@ -29,9 +29,11 @@ public final class TLSSession {
     /// Keep alive what the callbacks point to.
     private let server: TLSServerContext?
     private let client: TLSClientContext?
+    private let application: Application
     private var broken = false
 
     public init(server context: TLSServerContext, fd: Int32) throws(TLSFailure) {
+        application = context.application
         session = try Self.make(context.context, fd)
         server = context
         client = nil
@@ -40,6 +42,7 @@ public final class TLSSession {
 
     /// `host` is the name, or the address, that the server's certificate must be for.
     public init(client context: TLSClientContext, fd: Int32, host: String) throws(TLSFailure) {
+        application = context.application
         session = try Self.make(context.context, fd)
         server = nil
         client = context
@@ -63,7 +66,8 @@ public final class TLSSession {
         ERR_clear_error()
         let result = SSL_do_handshake(session)
         if result == 1 {
-            return speaksHTTP2 ? .complete : .failed(TLSFailure("handshake", ["the peer does not offer HTTP/2"]))
+            return application == .unnamed || speaksHTTP2
+                ? .complete : .failed(TLSFailure("handshake", ["the peer does not offer HTTP/2"]))
         }
         switch outcome(of: result, "handshake") {
         case .incomplete(let interest): return .incomplete(interest)

@@ -168,6 +168,25 @@ struct TLSTests {
         #expect(system.shake().client != nil)
     }
 
+    @Test func speaksWhatHasNoName() throws {
+        func server(_ application: Application) throws -> TLSServerContext {
+            try TLSServerContext(
+                certificateChainPEM: authorities.server.certificatePEM(), privateKeyPEM: authorities.server.keyPEM(),
+                application: application)
+        }
+        func client(_ application: Application) throws -> TLSClientContext {
+            try TLSClientContext(roots: .pem(authorities.websites.certificatePEM()), application: application)
+        }
+        let unnamed = try Pair(server(.unnamed), client(.unnamed))
+        let (byServer, byClient) = unnamed.shake()
+        #expect(byServer == nil)
+        #expect(byClient == nil)
+        // Who wants HTTP/2 takes nothing else for it, and the name is still looked at.
+        #expect(try Pair(server(.unnamed), client(.http2)).shake().client != nil)
+        #expect(try Pair(server(.http2), client(.unnamed)).shake().server != nil)
+        #expect(try Pair(server(.unnamed), client(.unnamed), host: "elsewhere.test").shake().client != nil)
+    }
+
     @Test func aPinnedAuthorityIsKnownByItsKeyAlone() throws {
         let pin = try TLSClientContext(roots: .pinned(authorities.websites.keyThumbprint))
         let leaf = try authorities.server.certificatePEM()
