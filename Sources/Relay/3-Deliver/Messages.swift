@@ -98,6 +98,8 @@ extension Relay {
         case .refused: log.warning(events.refused, fields)
         case .expired: log.warning(events.expired, fields)
         case .skipped: log.warning(events.limited, fields)
+        // Where it could be mended, it is not settled so: no mail is set up, or the user has no address any more.
+        case _ where row.content.isAnnouncement: log.info(events.undeliverable, fields)
         default: log.error(events.undeliverable, fields)
         }
     }
