@@ -68,6 +68,7 @@ let package = Package(
         module("EventLoop", ["CLinux", "World"]),
         module("TLS", ["Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop"]),
         module("Curl", ["Bytes", "CCurl", "EventLoop", "HTTP", "World"]),
+        module("SMPP", ["Bytes", "EventLoop", "GSM", "TLS", "World"]),
         module("HTTP1", ["CMicroHTTPD", "EventLoop", "HTTP", "Log"]),
         module("HTTP2", ["Bytes", "CLinux", "CNghttp2", "Crypto", "EventLoop", "HTTP", "Log", "TLS", "World"]),
 
@@ -134,9 +135,11 @@ let package = Package(
         module(
             "TestSupport",
             [
-                "API", "Bytes", "CLinux", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs", "HTTP",
+                "API", "Bytes", "CLinux", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs", "GSM",
+                "HTTP",
                 "HTTP2",
-                "JSON", "Log", "Messaging", "Metrics", "Pushing", "Relay", "Storage", "TLS", "WebPush", "World",
+                "JSON", "Log", "Messaging", "Metrics", "Pushing", "Relay", "SMPP", "Storage", "TLS", "WebPush",
+                "World",
             ], path: "Tests/TestSupport"),
         tests(
             "API",
@@ -222,6 +225,7 @@ let package = Package(
         tests(
             "Simulation",
             ["Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Pushing", "Relay", "Storage", "TestSupport", "World"]),
+        tests("SMPP", ["Bytes", "Crypto", "EventLoop", "GSM", "SMPP", "TLS", "TestSupport", "World"]),
         tests(
             "Storage",
             [

@@ -10,7 +10,7 @@ LAYERS = [
     ["Pushing", "Messaging", "Wording"],
     ["Log", "Crypto", "EventLoop"],
     ["TLS", "Domain", "Curl", "TwoefayClient", "Seeds"],
-    ["HTTP1", "HTTP2", "Geo", "Relay"],
+    ["HTTP1", "HTTP2", "SMPP", "Geo", "Relay"],
     ["API", "Storage", "APNs", "WebPush", "Phone"],
     ["Couriers"],
     ["Daemon", "FakeAPNs"],

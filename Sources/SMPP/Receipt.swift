@@ -1,0 +1,137 @@
+/// What became of a message that the gateway had accepted.
+public struct SMPPReceipt: Sendable, Equatable {
+    public enum State: String, Sendable, Equatable {
+        case enroute, delivered, expired, deleted, undeliverable, accepted, unknown, rejected
+
+        /// SMPP 3.4 §5.2.28
+        init(number: UInt8) {
+            let states: [State] = [
+                .enroute, .delivered, .expired, .deleted, .undeliverable, .accepted, .unknown, .rejected,
+            ]
+            self = (1...8).contains(number) ? states[Int(number) - 1] : .unknown
+        }
+
+        /// The words of appendix B.
+        init(word: String) {
+            switch word.uppercased() {
+            case "ENROUTE": self = .enroute
+            case "DELIVRD": self = .delivered
+            case "EXPIRED": self = .expired
+            case "DELETED": self = .deleted
+            case "UNDELIV": self = .undeliverable
+            case "ACCEPTD": self = .accepted
+            case "REJECTD": self = .rejected
+            default: self = .unknown
+            }
+        }
+    }
+
+    /// The gateway's, of one part.
+    public let messageID: String
+    /// Ours, where the message was sent by this client lately.
+    public internal(set) var id: String?
+    public let state: State
+    /// The network's code.
+    public let error: String?
+
+    /// Nil if the gateway tells of something else: a text that somebody has sent to us.
+    init?(_ message: ShortMessage) {
+        // Bits 2 to 5: a receipt, or a notice on the way to it.
+        let isReceipt = [0x04, 0x20].contains(message.esmClass & 0x3c)
+        let named = message.parameter(Parameter.receiptedMessageID).map { value in
+            String(decoding: value.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        guard isReceipt || named != nil else { return nil }
+        // It is ASCII, and stands at the beginning; the text of the message itself comes last.
+        let fields = Self.fields(of: String(decoding: message.octets.prefix(300), as: UTF8.self))
+        guard let messageID = named ?? fields["id"], !messageID.isEmpty else { return nil }
+        self.messageID = messageID
+        if let number = message.parameter(Parameter.messageState)?.first {
+            state = State(number: number)
+        } else {
+            state = State(word: fields["stat"] ?? "")
+        }
+        if let code = message.parameter(Parameter.networkErrorCode), code.count == 3 {
+            error = String(UInt16(code[1]) << 8 | UInt16(code[2]))
+        } else {
+            error = fields["err"]
+        }
+    }
+
+    /// `id:… sub:… dlvrd:… submit date:… done date:… stat:… err:… text:…`, in whatever case.
+    private static func fields(of text: String) -> [String: String] {
+        var fields: [String: String] = [:]
+        for word in text.split(whereSeparator: { $0 == " " || $0 == "\r" || $0 == "\n" || $0 == "\r\n" || $0 == "\0" })
+        {
+            guard let colon = word.firstIndex(of: ":") else { continue }
+            let name = word[..<colon].lowercased()
+            guard name != "text" else { break }
+            if fields[name] == nil { fields[name] = String(word[word.index(after: colon)...]) }
+        }
+        return fields
+    }
+}
+
+/// Which messages were sent lately, and what was told of them: gateways repeat receipts until they are sure that they were
+/// heard, and sometimes beyond that.
+struct ReceiptBook {
+    private struct Told: Hashable {
+        let messageID: String
+        let state: SMPPReceipt.State
+    }
+
+    private let capacity: Int
+    private var sent: [String: String] = [:]
+    private var sentInOrder = Ring<String>()
+    private var told: Set<Told> = []
+    private var toldInOrder = Ring<Told>()
+
+    init(capacity: Int = 10_000) { self.capacity = capacity }
+
+    mutating func sent(_ messageID: String, of id: String) {
+        guard sent.updateValue(id, forKey: messageID) == nil else { return }
+        if let oldest = sentInOrder.append(messageID, keeping: capacity) { sent[oldest] = nil }
+    }
+
+    /// The receipt with our own id; nil if the same was told before.
+    mutating func tell(_ receipt: SMPPReceipt) -> SMPPReceipt? {
+        let entry = Told(messageID: receipt.messageID, state: receipt.state)
+        guard told.insert(entry).inserted else { return nil }
+        if let oldest = toldInOrder.append(entry, keeping: capacity) { told.remove(oldest) }
+        var receipt = receipt
+        receipt.id = Self.spellings(of: receipt.messageID).compactMap { sent[$0] }.first
+        return receipt
+    }
+
+    /// Some gateways answer a submit with a hexadecimal number and write the same number in decimal into the receipt, or the other
+    /// way round (Kannel has `msg-id-type` for them).
+    private static func spellings(of messageID: String) -> [String] {
+        var spellings = [messageID]
+        if let decimal = UInt64(messageID) {
+            let hex = String(decimal, radix: 16)
+            spellings += [
+                hex, hex.uppercased(), String(repeating: "0", count: max(0, 8 - hex.count)) + hex.uppercased(),
+            ]
+        }
+        if let hex = UInt64(messageID, radix: 16) { spellings.append(String(hex)) }
+        return spellings
+    }
+}
+
+/// The last so many, in their order.
+private struct Ring<Element> {
+    private var elements: [Element] = []
+    private var oldest = 0
+
+    /// What had to make room.
+    mutating func append(_ element: Element, keeping capacity: Int) -> Element? {
+        guard elements.count >= capacity else {
+            elements.append(element)
+            return nil
+        }
+        defer { oldest = (oldest + 1) % elements.count }
+        let last = elements[oldest]
+        elements[oldest] = element
+        return last
+    }
+}

@@ -1,0 +1,140 @@
+import EventLoop
+import World
+
+/// Gives a session its socket and its clock. Touched on its loop only.
+final class SessionDriver {
+    private let loop: EventLoop
+    private let options: SMPPOptions
+    private let news: SMPPClient.News
+    private var session: SMPPSession
+    private var wire: Wire?
+    /// Which connection is meant: what an earlier one still has to say is passed over.
+    private var connection = 0
+    private var timer: (id: TimerID, at: Instant)?
+    private var lastTicket: SMPPSession.Ticket = 0
+    private var waiting: [SMPPSession.Ticket: (SMPPOutcome) -> Void] = [:]
+    private var closers: [() -> Void] = []
+    private var isActing = false
+
+    init(_ options: SMPPOptions, loop: EventLoop, randomness: any Randomness, news: SMPPClient.News) {
+        self.loop = loop
+        self.options = options
+        self.news = news
+        session = SMPPSession(options, randomness: randomness, now: loop.time.instant())
+    }
+
+    func start() { tell { _, _ in } }
+
+    func send(_ message: SMPPMessage, _ settled: @escaping (SMPPOutcome) -> Void) {
+        lastTicket += 1
+        let ticket = lastTicket
+        waiting[ticket] = settled
+        tell { $0.submit(message, as: ticket, $1) }
+    }
+
+    func close(_ closed: @escaping () -> Void) {
+        guard session.phase != .closed else { return closed() }
+        closers.append(closed)
+        tell { $0.close($1) }
+    }
+
+    // MARK: The session
+
+    private func tell(_ event: (inout SMPPSession, Instant) -> Void) {
+        event(&session, loop.time.instant())
+        // What an action calls for at once is done by the round that did the action.
+        guard !isActing else { return }
+        isActing = true
+        while true {
+            let actions = session.takeActions()
+            guard !actions.isEmpty else { break }
+            // Before anybody is told what became of its message.
+            news.trouble = session.trouble
+            for action in actions { act(action) }
+        }
+        isActing = false
+        setTimer()
+    }
+
+    private func act(_ action: SMPPSession.Action) {
+        switch action {
+        case .connect: connect()
+        case .write(let bytes): wire?.write(bytes)
+        case .disconnect:
+            connection += 1
+            wire?.close()
+            wire = nil
+        case .settled(let ticket, let outcome): waiting.removeValue(forKey: ticket)?(outcome)
+        case .receipt(let receipt): news.receipts(receipt)
+        case .closed:
+            let closers = closers
+            self.closers = []
+            for closer in closers { closer() }
+        }
+    }
+
+    private func setTimer() {
+        let next = session.nextDeadline
+        guard next != timer?.at else { return }
+        if let timer { loop.cancel(timer.id) }
+        timer = next.map { next in
+            let id = loop.schedule(at: next) { [weak self] in
+                self?.timer = nil
+                self?.tell { $0.tick($1) }
+            }
+            return (id, next)
+        }
+    }
+
+    // MARK: The connection
+
+    private func connect() {
+        connection += 1
+        let (number, dialling, shared) = (connection, Dialling(loop: loop, options: options), LoopBound(self, on: loop))
+        // TLS is a part of connecting, and must not take longer either.
+        let overdue = loop.schedule(after: options.connectTimeout + .seconds(1)) { [weak self] in
+            self?.lost(number, "cannot connect: timed out")
+        }
+        loop.spawn {
+            let result = await dialling.wire()
+            shared.value.dialled(number, result, overdue)
+        }
+    }
+
+    private func dialled(_ number: Int, _ result: Result<Wire, Dialling.Failure>, _ overdue: TimerID) {
+        let wire: Wire
+        switch result {
+        case .failure(let failure):
+            loop.cancel(overdue)
+            return lost(number, failure.reason)
+        case .success(let made): wire = made
+        }
+        guard number == connection else {
+            loop.cancel(overdue)
+            return wire.close()
+        }
+        self.wire = wire
+        wire.isUp = { [weak self] in
+            guard let self, number == connection else { return }
+            loop.cancel(overdue)
+            tell { $0.connected($1) }
+        }
+        wire.received = { [weak self] bytes in
+            guard let self, number == connection else { return }
+            tell { $0.received(bytes, $1) }
+        }
+        wire.ended = { [weak self] reason in
+            self?.loop.cancel(overdue)
+            self?.lost(number, reason)
+        }
+        wire.start()
+    }
+
+    private func lost(_ number: Int, _ reason: String) {
+        guard number == connection else { return }
+        connection += 1
+        wire?.close()
+        wire = nil
+        tell { $0.disconnected(reason, $1) }
+    }
+}

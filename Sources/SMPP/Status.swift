@@ -1,0 +1,90 @@
+/// The word in which the other side says what became of a request (SMPP 3.4 §5.1.3).
+public struct SMPPStatus: Sendable, Hashable, CustomStringConvertible {
+    public let code: UInt32
+
+    public init(_ code: UInt32) { self.code = code }
+
+    public static let ok = SMPPStatus(0x00)
+    public static let wrongLength = SMPPStatus(0x02)
+    public static let wrongCommand = SMPPStatus(0x03)
+    public static let notBound = SMPPStatus(0x04)
+    public static let systemError = SMPPStatus(0x08)
+    public static let wrongDestination = SMPPStatus(0x0b)
+    public static let bindFailed = SMPPStatus(0x0d)
+    public static let wrongPassword = SMPPStatus(0x0e)
+    public static let queueFull = SMPPStatus(0x14)
+    public static let throttled = SMPPStatus(0x58)
+
+    /// What a status says of a submit.
+    enum Meaning: Equatable {
+        case accepted
+        /// This number will never take it.
+        case refused
+        /// Not now.
+        case later
+        /// Not now, and nothing else either for a moment.
+        case slower
+        /// Something is wrong with us, or with what we have agreed on with the gateway.
+        case ours
+    }
+
+    var meaning: Meaning {
+        switch code {
+        case 0x00: .accepted
+        // The destination; the network will not have it; a rejection for good.
+        case 0x0b, 0x65, 0x66: .refused
+        case 0x14, 0x58: .slower
+        // A session it does not know, a system error, a submit that failed, a failure for now, a failure to deliver, one unknown.
+        case 0x04, 0x08, 0x45, 0x64, 0xfe, 0xff: .later
+        // What stands nowhere in the specification belongs to one gateway alone (no credit, route closed): another may do.
+        default: .ours
+        }
+    }
+
+    /// `ESME_RTHROTTLED, throttled (0x58)`
+    public var description: String {
+        let number = "0x" + String(code, radix: 16)
+        if let known = Self.words[code] { return "\(known.name), \(known.means) (\(number))" }
+        return (0x400...0x4ff).contains(code) ? "the gateway's own status \(number)" : "status \(number)"
+    }
+
+    private static let words: [UInt32: (name: String, means: String)] = [
+        0x00: ("ESME_ROK", "no error"),
+        0x01: ("ESME_RINVMSGLEN", "message length is invalid"),
+        0x02: ("ESME_RINVCMDLEN", "command length is invalid"),
+        0x03: ("ESME_RINVCMDID", "invalid command"),
+        0x04: ("ESME_RINVBNDSTS", "not bound for this"),
+        0x05: ("ESME_RALYBND", "already bound"),
+        0x06: ("ESME_RINVPRTFLG", "invalid priority"),
+        0x07: ("ESME_RINVREGDLVFLG", "receipts cannot be asked for so"),
+        0x08: ("ESME_RSYSERR", "system error"),
+        0x0a: ("ESME_RINVSRCADR", "invalid source address"),
+        0x0b: ("ESME_RINVDSTADR", "invalid destination"),
+        0x0c: ("ESME_RINVMSGID", "invalid message id"),
+        0x0d: ("ESME_RBINDFAIL", "bind failed"),
+        0x0e: ("ESME_RINVPASWD", "wrong password"),
+        0x0f: ("ESME_RINVSYSID", "wrong system id"),
+        0x14: ("ESME_RMSGQFUL", "queue full"),
+        0x15: ("ESME_RINVSERTYP", "invalid service type"),
+        0x43: ("ESME_RINVESMCLASS", "invalid esm_class"),
+        0x45: ("ESME_RSUBMITFAIL", "submit failed"),
+        0x48: ("ESME_RINVSRCTON", "invalid type of the source's number"),
+        0x49: ("ESME_RINVSRCNPI", "invalid plan of the source's number"),
+        0x50: ("ESME_RINVDSTTON", "invalid type of the destination's number"),
+        0x51: ("ESME_RINVDSTNPI", "invalid plan of the destination's number"),
+        0x53: ("ESME_RINVSYSTYP", "wrong system type"),
+        0x58: ("ESME_RTHROTTLED", "throttled"),
+        0x61: ("ESME_RINVSCHED", "invalid time of delivery"),
+        0x62: ("ESME_RINVEXPIRY", "invalid validity"),
+        0x64: ("ESME_RX_T_APPN", "failed for now"),
+        0x65: ("ESME_RX_P_APPN", "failed for good"),
+        0x66: ("ESME_RX_R_APPN", "rejected"),
+        0xc0: ("ESME_RINVOPTPARSTREAM", "error in the optional part"),
+        0xc1: ("ESME_ROPTPARNOTALLWD", "optional parameter not allowed"),
+        0xc2: ("ESME_RINVPARLEN", "invalid parameter length"),
+        0xc3: ("ESME_RMISSINGOPTPARAM", "expected parameter missing"),
+        0xc4: ("ESME_RINVOPTPARAMVAL", "invalid optional parameter"),
+        0xfe: ("ESME_RDELIVERYFAILURE", "delivery failed"),
+        0xff: ("ESME_RUNKNOWNERR", "unknown error"),
+    ]
+}

@@ -1,0 +1,65 @@
+import GSM
+
+/// A message as the bodies that are submitted for it.
+struct Submission {
+    let parts: [ShortMessage]
+
+    enum Fault: Error {
+        case refused(String)
+        case undeliverable(String)
+
+        var outcome: SMPPOutcome {
+            switch self {
+            case .refused(let reason): .refused(reason)
+            case .undeliverable(let reason): .undeliverable(reason)
+            }
+        }
+    }
+
+    init(_ message: SMPPMessage, _ options: SMPPOptions) throws(Fault) {
+        guard let destination = SMPPAddress(message.to), destination.ton != 5 else {
+            throw .refused("not a telephone number")
+        }
+        let text = MessageParts(message.text)
+        guard text.parts.count <= options.maxParts else {
+            throw .undeliverable("the text takes \(text.parts.count) parts, and \(options.maxParts) are allowed")
+        }
+        var body = ShortMessage()
+        body.source = message.from ?? options.source ?? .none
+        body.destination = destination
+        body.dataCoding = text.coding == .gsm7 ? 0 : 8
+        body.registeredDelivery = options.wantsReceipts ? 1 : 0
+        if let validity = message.validity { body.validity = Self.relative(validity) }
+        guard text.parts.count > 1 else {
+            body.text = text.parts[0]
+            parts = [body]
+            return
+        }
+        let reference = Self.reference(message.id)
+        parts = text.parts.enumerated().map { index, part in
+            var body = body
+            // A header of user data: five octets follow, of which this is element 0, of three: reference, parts, which of them.
+            body.esmClass = 0x40
+            body.text = [5, 0, 3, reference, UInt8(text.parts.count), UInt8(index + 1)] + part
+            return body
+        }
+    }
+
+    /// The same for the same id, wherever and however often it is sent (FNV-1a, folded).
+    private static func reference(_ id: String) -> UInt8 {
+        let hash = id.utf8.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 }
+        return UInt8(truncatingIfNeeded: hash ^ hash >> 8 ^ hash >> 16 ^ hash >> 24)
+    }
+
+    /// SMPP 3.4 §7.1.1.2: YYMMDDhhmmss, tenths, quarters of an hour, R. At least a minute, at most a month of 28 days.
+    static func relative(_ duration: Duration) -> String {
+        var seconds = max(60, min(duration.components.seconds, 28 * 86_400))
+        var text = "0000"
+        for unit in [86_400, 3600, 60, 1] as [Int64] {
+            let count = seconds / unit
+            text += count < 10 ? "0\(count)" : "\(count)"
+            seconds %= unit
+        }
+        return text + "000R"
+    }
+}

@@ -1,0 +1,94 @@
+import Testing
+
+@testable import SMPP
+
+@Suite struct ReceiptTests {
+    private func receipt(
+        _ text: String, esmClass: UInt8 = 0x04, _ parameters: [Parameter] = [], inPayload: Bool = false
+    ) -> SMPPReceipt? {
+        var message = ShortMessage()
+        message.esmClass = esmClass
+        if inPayload {
+            message.parameters = [Parameter(Parameter.messagePayload, Array(text.utf8))] + parameters
+        } else {
+            message.text = Array(text.utf8)
+            message.parameters = parameters
+        }
+        return SMPPReceipt(message)
+    }
+
+    /// The form of SMPP 3.4, appendix B.
+    private let delivered =
+        "id:0123456789 sub:001 dlvrd:001 submit date:0809011130 done date:0809011131 stat:DELIVRD err:000 text:id:9 stat:EXPIRED"
+
+    @Test func theTextOfAppendixB() throws {
+        for found in [receipt(delivered), receipt(delivered, inPayload: true)] {
+            let found = try #require(found)
+            #expect(found.messageID == "0123456789")
+            #expect(found.state == .delivered)
+            #expect(found.error == "000")
+            #expect(found.id == nil)
+        }
+        let words: [(String, SMPPReceipt.State)] = [
+            ("DELIVRD", .delivered), ("EXPIRED", .expired), ("DELETED", .deleted), ("UNDELIV", .undeliverable),
+            ("ACCEPTD", .accepted), ("UNKNOWN", .unknown), ("REJECTD", .rejected), ("ENROUTE", .enroute),
+            ("undeliv", .undeliverable), ("whatever", .unknown),
+        ]
+        for (word, state) in words { #expect(receipt("ID:1 Stat:\(word)")?.state == state, "\(word)") }
+        #expect(receipt("id:1")?.state == .unknown)
+    }
+
+    @Test func optionalParametersGoFirst() throws {
+        let parameters = [
+            Parameter(Parameter.receiptedMessageID, Array("abc\0".utf8)), Parameter(Parameter.messageState, [5]),
+            Parameter(Parameter.networkErrorCode, [3, 1, 2]),
+        ]
+        for found in [receipt(delivered, parameters), receipt("", esmClass: 0, parameters)] {
+            let found = try #require(found)
+            #expect(found.messageID == "abc")
+            #expect(found.state == .undeliverable)
+            #expect(found.error == "258")
+        }
+        #expect(receipt("id:1 stat:DELIVRD", [Parameter(Parameter.messageState, [])])?.state == .delivered)
+        #expect(receipt("id:1", [Parameter(Parameter.messageState, [99])])?.state == .unknown)
+    }
+
+    @Test func whatIsNoReceipt() {
+        #expect(receipt(delivered, esmClass: 0) == nil)
+        #expect(receipt("STOP") == nil)
+        #expect(receipt("id: stat:DELIVRD") == nil)
+        #expect(receipt("") == nil)
+        #expect(receipt("text:id:1 stat:DELIVRD") == nil)
+    }
+
+    /// Nil if it was told before; empty for a message that is nobody's.
+    private func told(_ book: inout ReceiptBook, _ text: String) -> String? {
+        receipt(text).flatMap { book.tell($0) }.map { $0.id ?? "" }
+    }
+
+    @Test func theSameIsToldOnce() {
+        var book = ReceiptBook(capacity: 3)
+        let first = "id:1 stat:DELIVRD"
+        book.sent("1", of: "ours")
+        #expect(told(&book, first) == "ours")
+        #expect(told(&book, first) == nil)
+        #expect(told(&book, "id:1 stat:EXPIRED") == "ours")
+        // As many as it keeps are forgotten after as many others.
+        for number in 2...5 {
+            book.sent("\(number)", of: "other \(number)")
+            #expect(told(&book, "id:\(number) stat:DELIVRD") == "other \(number)")
+        }
+        #expect(told(&book, first) == "")
+    }
+
+    @Test func numbersInTwoSpellings() {
+        var book = ReceiptBook()
+        book.sent("0A1B2C3D", of: "padded")
+        book.sent("ff", of: "lower")
+        book.sent("4096", of: "decimal")
+        #expect(told(&book, "id:169552957 stat:DELIVRD") == "padded")
+        #expect(told(&book, "id:255 stat:DELIVRD") == "lower")
+        #expect(told(&book, "id:1000 stat:DELIVRD") == "decimal")
+        #expect(told(&book, "id:77 stat:DELIVRD") == "")
+    }
+}

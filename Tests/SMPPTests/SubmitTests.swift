@@ -1,0 +1,181 @@
+import Testing
+import World
+
+@testable import SMPP
+
+/// How messages take their turn, and what becomes of them.
+@Suite struct SubmitTests {
+    @Test func theWindowIsKept() throws {
+        var bench = Bench { $0.window = 3 }
+        bench.bind()
+        for _ in 0..<8 { bench.submit() }
+        var open = bench.takeSent()
+        #expect(open.count == 3)
+        var answered = 0
+        while !open.isEmpty {
+            let pdu = open.removeFirst()
+            bench.accept(pdu, as: "m")
+            answered += 1
+            open += bench.takeSent()
+            #expect(open.count == min(3, 8 - answered))
+        }
+        #expect(bench.settled.count == 8)
+    }
+
+    @Test func oneThatHangsHoldsNobodyUp() throws {
+        var bench = Bench { $0.window = 2 }
+        bench.bind()
+        let hanging = bench.submit()
+        let first = try #require(bench.takeSent().first)
+        for round in 0..<20 {
+            let ticket = bench.submit()
+            let pdu = try #require(bench.takeSent().first)
+            bench.pass(.milliseconds(400))
+            bench.accept(pdu, as: "m\(round)")
+            #expect(bench.settled[ticket] == .accepted(["m\(round)"]))
+        }
+        #expect(bench.settled[hanging] == nil)
+        bench.pass(.seconds(2))
+        #expect(bench.settled[hanging] == .ambiguous("no answer in 10 s"))
+        // An answer that comes after that is nobody's.
+        bench.accept(first, as: "late")
+        #expect(bench.settled.count == 21)
+        #expect(bench.session.phase == .bound)
+    }
+
+    @Test func throttledIsSentLater() throws {
+        var bench = Bench()
+        bench.bind()
+        let ticket = bench.submit()
+        let first = try #require(bench.takeSent().first)
+        bench.answer(.submitResponse(messageID: ""), to: first.sequence, .throttled)
+        let other = bench.submit()
+        #expect(bench.takeSent().isEmpty)
+        bench.pass(.milliseconds(999))
+        #expect(bench.takeSent().isEmpty)
+        bench.pass(.milliseconds(1))
+        let again = bench.takeSent()
+        #expect(submits(again).count == 2)
+        #expect(submits(again).first == submits([first]).first)
+        bench.accept(again[0], as: "a")
+        bench.accept(again[1], as: "b")
+        #expect(bench.settled == [ticket: .accepted(["a"]), other: .accepted(["b"])])
+    }
+
+    @Test func throttledForTooLong() throws {
+        var bench = Bench()
+        bench.bind()
+        let ticket = bench.submit()
+        var count = 0
+        for _ in 0..<30 {
+            for pdu in bench.takeSent() where pdu.command == PDU.Command.submit {
+                count += 1
+                bench.answer(.submitResponse(messageID: ""), to: pdu.sequence, .queueFull)
+            }
+            bench.pass(.milliseconds(500))
+        }
+        #expect(bench.settled[ticket] == .retry("no turn in 15 s"))
+        // At once, and after 1, 2 and 4 seconds more.
+        #expect(count == 4)
+    }
+
+    @Test func whatAnswersMean() throws {
+        let answers: [(SMPPStatus, SMPPOutcome)] = [
+            (.wrongDestination, .refused("ESME_RINVDSTADR, invalid destination (0xb)")),
+            (.systemError, .retry("ESME_RSYSERR, system error (0x8)")),
+            (SMPPStatus(0x0a), .undeliverable("ESME_RINVSRCADR, invalid source address (0xa)")),
+            (SMPPStatus(0x410), .undeliverable("the gateway's own status 0x410")),
+        ]
+        for (status, outcome) in answers {
+            var bench = Bench()
+            bench.bind()
+            let ticket = bench.submit()
+            bench.answer(.submitResponse(messageID: ""), to: try #require(bench.takeSent().first).sequence, status)
+            #expect(bench.settled[ticket] == outcome)
+        }
+        var bench = Bench()
+        bench.bind()
+        let ticket = bench.submit()
+        bench.answer(.genericNack, to: try #require(bench.takeSent().first).sequence, .wrongLength)
+        #expect(bench.settled[ticket] == .undeliverable("ESME_RINVCMDLEN, command length is invalid (0x2)"))
+    }
+
+    @Test func aLongTextIsOnlyTakenWhole() throws {
+        var bench = Bench()
+        bench.bind()
+        let text = String(repeating: "abcdefghi ", count: 40)
+        let ticket = bench.submit(text, id: "one")
+        let parts = bench.takeSent()
+        #expect(parts.count == 3)
+        let bodies = submits(parts)
+        #expect(bodies.allSatisfy { $0.esmClass == 0x40 && $0.text.count <= 159 })
+        #expect(bodies.map { Array($0.text[..<3]) } == [[5, 0, 3], [5, 0, 3], [5, 0, 3]])
+        #expect(bodies.map { Array($0.text[4..<6]) } == [[3, 1], [3, 2], [3, 3]])
+        #expect(Set(bodies.map { $0.text[3] }).count == 1)
+        #expect(bodies.flatMap { $0.text[6...] } == Array(text.utf8))
+        bench.accept(parts[2], as: "c")
+        bench.accept(parts[0], as: "a")
+        #expect(bench.settled.isEmpty)
+        bench.accept(parts[1], as: "b")
+        #expect(bench.settled[ticket] == .accepted(["a", "b", "c"]))
+        // Sent again under the same id it is the same message to the phone.
+        bench.submit(text, id: "one")
+        #expect(submits(bench.takeSent()) == bodies)
+        bench.submit(text, id: "two")
+        #expect(submits(bench.takeSent()) != bodies)
+    }
+
+    @Test func theWorstPartSaysWhatBecame() throws {
+        func outcome(_ statuses: [SMPPStatus?]) throws -> SMPPOutcome? {
+            var bench = Bench()
+            bench.bind()
+            let ticket = bench.submit(String(repeating: "a", count: 300))
+            for (pdu, status) in zip(bench.takeSent(), statuses) {
+                guard let status else { continue }
+                bench.answer(.submitResponse(messageID: "m"), to: pdu.sequence, status)
+            }
+            bench.lose("gone")
+            return bench.settled[ticket]
+        }
+        #expect(try outcome([.ok, .systemError]) == .retry("ESME_RSYSERR, system error (0x8)"))
+        #expect(try outcome([.wrongDestination, .ok]) == .refused("ESME_RINVDSTADR, invalid destination (0xb)"))
+        #expect(try outcome([.ok, nil]) == .ambiguous("gone"))
+        #expect(try outcome([nil, .systemError]) == .retry("ESME_RSYSERR, system error (0x8)"))
+        #expect(try outcome([.ok, .ok]) == .accepted(["m", "m"]))
+    }
+
+    @Test func throughputIsKept() {
+        var bench = Bench {
+            $0.throughput = 4
+            $0.window = 100
+        }
+        bench.bind()
+        for _ in 0..<9 { bench.submit() }
+        #expect(submits(bench.takeSent()).count == 1)
+        bench.pass(.seconds(1))
+        #expect(submits(bench.takeSent()).count == 4)
+        bench.pass(.milliseconds(750))
+        #expect(submits(bench.takeSent()).count == 3)
+        bench.pass(.milliseconds(250))
+        #expect(submits(bench.takeSent()).count == 1)
+    }
+
+    @Test func whatCannotBeSent() {
+        var bench = Bench {
+            $0.queue = 1
+            $0.maxParts = 2
+        }
+        bench.bind()
+        bench.submit(String(repeating: "a", count: 307))
+        var message = SMPPMessage(id: "x", to: "Shop", text: "hi")
+        bench.session.submit(message, as: 1000, bench.now)
+        message.to = "+49"
+        bench.session.submit(message, as: 1001, bench.now)
+        bench.session.submit(message, as: 1002, bench.now)
+        bench.look()
+        #expect(bench.settled[1] == .undeliverable("the text takes 3 parts, and 2 are allowed"))
+        #expect(bench.settled[1000] == .refused("not a telephone number"))
+        #expect(bench.settled[1001] == nil)
+        #expect(bench.settled[1002] == .retry("1 messages wait already"))
+    }
+}

@@ -1,0 +1,209 @@
+import EventLoop
+import GSM
+import Glibc
+import SMPP
+import Synchronization
+import TLS
+import World
+
+/// A gateway of SMPP 3.4, written from its specification: takes text messages on a port of this machine, tells what became of them,
+/// and does to its clients what a test wants.
+public final class FakeSMSC: Sendable {
+    /// What becomes of one submit.
+    public enum Answer: Sendable {
+        case accept
+        case status(UInt32)
+        /// As `accept`, that much later.
+        case late(Duration)
+        /// Taken, and never answered.
+        case silence
+        /// Taken, and the connection is gone before there is an answer.
+        case cut
+        /// In place of an answer, whatever these bytes are.
+        case bytes([UInt8])
+    }
+
+    public struct Script: Sendable {
+        public var systemID = "gateway"
+        public var password = "secret08"
+        public var answersBind = true
+        public var answersEnquiries = true
+        /// Of each one asked for; two: every gateway does that some day.
+        public var receipts = 1
+        public var state = "DELIVRD"
+        public var answer: @Sendable (Submit) -> Answer = { _ in .accept }
+
+        public init() {}
+    }
+
+    public struct Submit: Sendable {
+        /// Counted from 1, over all connections.
+        public let number: Int
+        public let connection: Int
+        public let messageID: String
+        public let source: SMPPAddress
+        public let destination: SMPPAddress
+        public let text: String
+        /// Of a longer message: its reference, how many parts, which of them.
+        public let part: [UInt8]?
+        public let dataCoding: UInt8
+        public let validity: String
+        public let wantsReceipt: Bool
+    }
+
+    /// What has happened so far.
+    public struct Record: Sendable {
+        public internal(set) var binds: [(mode: BindMode, systemID: String, systemType: String)] = []
+        public internal(set) var connections = 0
+        public internal(set) var submits: [Submit] = []
+        public internal(set) var enquiries = 0
+        public internal(set) var unbinds = 0
+        public internal(set) var ends = 0
+        public internal(set) var receiptsAnswered = 0
+        public internal(set) var nacks = 0
+        /// Submits without an answer, on one connection, at the worst moment.
+        public internal(set) var mostUnanswered = 0
+
+        /// The texts as a phone shows them, of the messages that are whole.
+        public var texts: [String] {
+            var shown: [String] = []
+            var parts: [String: [UInt8: String]] = [:]
+            for submit in submits {
+                guard let part = submit.part else {
+                    shown.append(submit.text)
+                    continue
+                }
+                let key = "\(submit.destination.text) \(part[0])"
+                parts[key, default: [:]][part[2]] = submit.text
+                guard let found = parts[key], found.count == Int(part[1]) else { continue }
+                shown.append(found.sorted { $0.key < $1.key }.map(\.value).joined())
+                parts[key] = nil
+            }
+            return shown
+        }
+    }
+
+    private struct State {
+        var script: Script
+        var record = Record()
+        var waiters: [UnsafeContinuation<Void, Never>] = []
+    }
+
+    public let port: UInt16
+    let loop: EventLoop
+    private let group: LoopGroup
+    private let state: Mutex<State>
+    private let floor: Mutex<LoopBound<Floor>?> = Mutex(nil)
+
+    /// What belongs to its loop.
+    private final class Floor {
+        let listener: Listener
+        var guests: [Int: SMSCGuest] = [:]
+
+        init(_ listener: Listener) { self.listener = listener }
+    }
+
+    public static func start(_ script: Script = Script(), tls: TLSServerContext? = nil, port: UInt16 = 0) async throws
+        -> FakeSMSC
+    {
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        let loop = group.loops[0]
+        let made = await loop.perform { () -> Result<LoopBound<Floor>, SystemFailure> in
+            guard let address = SocketAddress(host: "127.0.0.1", port: port) else {
+                return .failure(SystemFailure("address", EINVAL))
+            }
+            do throws(SystemFailure) {
+                return .success(LoopBound(Floor(try Listener(loop: loop, address: address)), on: loop))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let floor = try made.get()
+        let bound = await loop.perform { floor.value.listener.address.port }
+        let smsc = FakeSMSC(script, group, port: bound)
+        smsc.floor.withLock { $0 = floor }
+        await loop.perform { smsc.open(floor.value, tls) }
+        return smsc
+    }
+
+    private init(_ script: Script, _ group: LoopGroup, port: UInt16) {
+        self.group = group
+        self.port = port
+        loop = group.loops[0]
+        state = Mutex(State(script: script))
+    }
+
+    private func open(_ floor: Floor, _ tls: TLSServerContext?) {
+        try? floor.listener.start { [weak self, weak floor] fd, _ in
+            guard let self, let floor else {
+                close(fd)
+                return
+            }
+            let session = tls.flatMap { try? TLSSession(server: $0, fd: fd) }
+            let number = change { record -> Int in
+                record.connections += 1
+                return record.connections
+            }
+            let guest = SMSCGuest(self, number: number, wire: Wire(loop: loop, fd: fd, tls: session))
+            floor.guests[number] = guest
+            guest.serve { [weak floor] in floor?.guests[number] = nil }
+        } exhausted: { _ in
+        }
+    }
+
+    public func stop() async {
+        await cut(listening: false)
+        group.stopAndJoin()
+    }
+
+    /// Ends all connections without a word. No new one is accepted unless it goes on `listening`.
+    public func cut(listening: Bool = true) async {
+        guard let floor = floor.withLock({ $0 }) else { return }
+        await loop.perform {
+            for guest in floor.value.guests.values { guest.cut() }
+            floor.value.guests = [:]
+            if !listening { floor.value.listener.close() }
+        }
+    }
+
+    /// Ends all sessions as the specification has it.
+    public func unbind() async {
+        guard let floor = floor.withLock({ $0 }) else { return }
+        await loop.perform { for guest in floor.value.guests.values { guest.unbind() } }
+    }
+
+    // MARK: What is known of it
+
+    public var script: Script {
+        get { state.withLock { $0.script } }
+        set { state.withLock { $0.script = newValue } }
+    }
+
+    public var record: Record { state.withLock { $0.record } }
+
+    /// Waits until it is so.
+    @discardableResult public func until(_ isSo: @Sendable (Record) -> Bool) async -> Record {
+        while true {
+            let found = state.withLock { isSo($0.record) ? $0.record : nil }
+            if let found { return found }
+            await withUnsafeContinuation { continuation in
+                let isThere = state.withLock { state in
+                    if isSo(state.record) { return true }
+                    state.waiters.append(continuation)
+                    return false
+                }
+                if isThere { continuation.resume() }
+            }
+        }
+    }
+
+    func change<Value>(_ body: (inout Record) -> Value) -> Value {
+        let (value, waiters) = state.withLock { state in
+            let value = body(&state.record)
+            defer { state.waiters = [] }
+            return (value, state.waiters)
+        }
+        for waiter in waiters { waiter.resume() }
+        return value
+    }
+}
