@@ -7,6 +7,8 @@ public enum RecoveryCode {
     /// How many a user gets at once.
     public static let count = 10
     static let bytes = 10
+    /// Of one code, without its dashes.
+    public static let letters = 16
 
     /// As it is shown, in four groups: `abcd-efgh-2345-ijkl`.
     public static func text(_ secret: [UInt8]) -> String {

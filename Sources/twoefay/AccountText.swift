@@ -36,6 +36,25 @@ extension Accounts.Device {
     }
 }
 
+extension CodeFactor {
+    static let headings = ["FACTOR", "STATE", "ADDRESS", "SINCE", "CONFIRMED", "WRONG CODES"]
+
+    var row: [String] {
+        [
+            kind.rawValue, state.rawValue, address ?? "", createdAt.rfc3339, confirmedAt?.rfc3339 ?? "never",
+            String(failures),
+        ]
+    }
+
+    var json: JSONValue {
+        .object([
+            "kind": .string(kind.rawValue), "state": .string(state.rawValue), "address": .text(address),
+            "failures": .integer(Int64(failures)), "failed_at": .text(failedAt?.rfc3339),
+            "created_at": .string(createdAt.rfc3339), "confirmed_at": .text(confirmedAt?.rfc3339),
+        ])
+    }
+}
+
 extension Accounts.User {
     /// As in `ada of shop`.
     var called: String { "\(username) of \(website)" }
@@ -48,6 +67,7 @@ extension Accounts.User {
             "display_name": .text(displayName), "language": .text(language),
             "proved_at": .text(provedAt?.rfc3339), "created_at": .string(createdAt.rfc3339),
             "challenge": challenge?.json(at: now) ?? .null, "devices": .array(devices.map(\.json)),
+            "factors": .array(factors.map(\.json)),
         ])
     }
 }

@@ -1,13 +1,14 @@
 import Daemon
 import Domain
 import JSON
+import Relay
 import Storage
 import World
 
 extension Tool {
     static let showUser = Verb(
         command: Command(
-            "user show", "Shows a user: state, newest login, phones.",
+            "user show", "Shows a user: state, newest login, phones, factors that are codes.",
             operands: [.init("USER", "The name that the website gave.")], options: [OperatorsDesk.usersWebsite])
     ) { invocation throws(Failure) in
         let desk = try OperatorsDesk(try Settings.load(invocation))
@@ -36,6 +37,7 @@ extension Accounts.User {
                 ? "No phone is bound. The website binds one, or: "
                     + "twoefay user activate \(username.asShellWord) --website \(website)"
                 : Table(Accounts.Device.headings, devices.map(\.row)).text)
+        if !factors.isEmpty { lines.append("\n" + Table(CodeFactor.headings, factors.map(\.row)).text) }
         switch state {
         case .active: break
         case .locked:

@@ -9,7 +9,8 @@ enum Tool {
 
     static let verbs: [Verb] = [
         demo, fakeAPNs, initialise, addWebsite, editWebsite, listWebsites, showWebsite, showUser,
-        lockUser, unlockUser, activateUser, listDevices, showDevice, suspendDevice, resumeDevice, renameDevice,
+        lockUser, unlockUser, activateUser, forgetFactor, listDevices, showDevice, suspendDevice, resumeDevice,
+        renameDevice,
         revokeDevice, enrolPhone, listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone,
         unbindPhone,
         revokePhone, listOutbox, replayOutbox, dropOutbox, migrate, rekey, status,

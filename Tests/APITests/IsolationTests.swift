@@ -31,6 +31,13 @@ import Testing
         for other in seen.dropFirst() { #expect(other == seen[0], "\(what)") }
     }
 
+    /// Of routes that have parameters that must be there.
+    private let bodies: [String: JSONObject] = [
+        "/user/{username}/totp/confirm": ["otp": "123456"],
+        "/user/{username}/hotp": ["secret": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"],
+        "/user/{username}/hotp/resync": ["otps": ["123456", "123456"]],
+    ]
+
     private let nothing = String(repeating: "0", count: 32)
 
     /// The path of a route with what is given in its places.
@@ -54,7 +61,8 @@ import Testing
         let device = try #require(await bank.devices("alice").first?["device"]?.string)
         var visited: Set<String> = []
         for route in API.table.routes where route.path.text.contains("{") {
-            let body: JSONObject? = route.method == "PATCH" ? ["name": "x"] : nil
+            let body: JSONObject? =
+                route.method == "PATCH" ? ["name": "x"] : route.method == "POST" ? bodies[route.path.text] : nil
             var seen: [Seen] = []
             for places in [["username": "alice", "device": device, "challenge": challenge], ["username": "nobody"]] {
                 seen.append(await see(shop, route.method, path(route, places), body))
@@ -62,7 +70,7 @@ import Testing
             expectSame(seen, "\(route.method) \(route.path.text)")
             visited.insert("\(route.method) \(route.path.text)")
         }
-        let bodies: [(path: String, name: String, ids: [String], more: JSONObject)] = [
+        let named: [(path: String, name: String, ids: [String], more: JSONObject)] = [
             ("/login", "username", ["alice", "nobody"], [:]), ("/login", "token", [token, nothing], [:]),
             ("/auth", "token", [token, nothing], [:]), ("/auth", "challenge", [challenge, nothing], [:]),
             ("/backup", "token", [token, nothing], ["otp": "123456"]),
@@ -70,7 +78,7 @@ import Testing
             ("/success", "token", [token, nothing], [:]), ("/failure", "token", [token, nothing], [:]),
             ("/verify", "id_token", [token, nothing], ["dev_token": "x"]),
         ]
-        for (path, name, ids, more) in bodies {
+        for (path, name, ids, more) in named {
             var seen: [Seen] = []
             for id in ids {
                 var body = more

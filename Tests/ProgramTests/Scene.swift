@@ -12,7 +12,7 @@ struct Scene {
     typealias Enrolment = (token: String, code: String)
 
     let relay: RunningRelay
-    private let shop: Caller
+    let shop: Caller
 
     /// The phones answer with their certificates: that is the shortest way to see whether one is known.
     init(_ kind: StoreKind) async throws {

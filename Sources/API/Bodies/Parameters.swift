@@ -39,6 +39,19 @@ enum Parameters {
     static let revocationCode = Field.opaque(
         "revocation_code", limit: 20, "20 letters, digits, - and _, as the phone got it from /verify")
 
+    // Factors that are answered by codes.
+    static let seed = Field.text(
+        "secret", limit: 512, "The token's secret: base32, or hexadecimal behind hex:; 16 to 128 bytes"
+    ) { TokenSeed.secret($0) == nil ? "must be 16 to 128 bytes as base32, or as hexadecimal behind hex:" : nil }
+    static let counter = Field.integer(
+        "counter", 0...(1 << 48), "The counter of the token's next code; 0 where nothing is said")
+    static let algorithm = Field<OTPAlgorithm>.word("algorithm", "The hash; sha1 where nothing is said")
+    static let codeDigits = Field.integer("digits", OTP.digits, "Digits of a code; 6 where nothing is said")
+    static let period = Field.integer(
+        "period", 30...60, "Seconds that a code is shown, 30 or 60; 30 where nothing is said")
+    static let recoveryCode = Field.line("otp", limit: 64, "A recovery code; spaces, dashes and capitals do not matter")
+    static let otps = Field<[String]>.values("otps", limit: 2, "Two codes, one after the other", of: otp)
+
     // Challenges.
     static let challenge = Field.opaque("challenge", limit: 128, "The challenge, as /login named it")
     static let known = Field<[String]>.values(

@@ -40,9 +40,10 @@ enum Decide {
         Route(
             "POST", "/user/{username}/unlock", "Lets a user be asked again after too many wrong numbers",
             Form(
-                .website(unlock),
+                .website(unlock), [P.recoveryCode.optional],
                 answers: [
                     (204, "the user can be asked"),
+                    (200, "unlocked: false, where a recovery code was given that is none: it counts"),
                     (403, "frozen after fraud, or locked by an operator, who lifts that"),
                 ])),
     ]
@@ -76,7 +77,12 @@ enum Decide {
     @Sendable static func unlock(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
         let username = try call.place("username")
         guard FieldRule.username(username) == nil else { throw .notFound }
-        try await call.relay.unlock(username: username, by: website, as: call.operation)
-        return .answer(.noContent)
+        guard let code = call[P.recoveryCode] else {
+            try await call.relay.unlock(username: username, by: website, as: call.operation)
+            return .answer(.noContent)
+        }
+        let unlocked = try await call.relay.unlock(
+            username: username, code: code, by: website, as: call.operation)
+        return .answer(unlocked ? .noContent : Answer(200, ["unlocked": false]))
     }
 }

@@ -63,16 +63,15 @@ enum Enrol {
 
     @Sendable static func activate(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
         let username = try username(call)
-        // A malformed one is told apart from a wrong one by nobody.
-        let approval = call[P.approval].map { ChallengeID($0) ?? call.relay.operations.draw() }
         let activation = try await call.relay.activate(
-            username: username, approval: approval, by: website, as: call.operation)
+            username: username, approval: call.approval, by: website, as: call.operation)
         return .secret(try activation.json())
     }
 
     @Sendable static func show(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
         let user = try await call.relay.user(named: try username(call), of: website)
         let devices = try await call.relay.devices(of: user)
+        let codes = try await call.relay.codeFactors(of: user).map { JSONValue.object($0.json(of: user.state)) }
         var views: [JSONValue] = []
         for device in devices { views.append(.object(try device.json(call))) }
         return .answer(
@@ -80,7 +79,7 @@ enum Enrol {
                 200,
                 [
                     "token": .string(user.token.text), "email": .text(user.email), "phone": .text(user.phone),
-                    "factors": .array(factors(devices, of: user, by: call.relay)), "devices": .array(views),
+                    "factors": .array(pushed(devices, of: user, by: call.relay) + codes), "devices": .array(views),
                 ]))
     }
 
@@ -115,8 +114,8 @@ enum Enrol {
         return username
     }
 
-    /// What the user can be asked by, or could if it were not waiting, suspended, locked or frozen: as yet, phones.
-    private static func factors(_ devices: [DeviceView], of user: UserRow, by relay: Relay) -> [JSONValue] {
+    /// The phones, if the user can be asked by them, or could if they were not waiting, suspended, locked or frozen.
+    private static func pushed(_ devices: [DeviceView], of user: UserRow, by relay: Relay) -> [JSONValue] {
         let states = devices.map(\.state)
         guard let best = [DeviceState.active, .suspended, .waiting].first(where: states.contains) else { return [] }
         let state: JSONValue = user.state == .active ? .word(best) : .word(user.state)
@@ -128,7 +127,7 @@ enum Enrol {
 
 extension Verdict {
     /// Created, with something in it that is shown once.
-    fileprivate static func secret(_ body: JSONObject) -> Verdict {
+    static func secret(_ body: JSONObject) -> Verdict {
         var answer = Answer(201, body)
         answer.holdsSecret = true
         return .answer(answer)

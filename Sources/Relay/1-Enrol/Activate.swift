@@ -67,21 +67,9 @@ public struct Activation: Sendable, Equatable {
     ) {
         self.code = code.text
         uri =
-            "twoefay://enrol?relay=\(Self.percentEncoded(origin))&website=\(Self.percentEncoded(website))"
+            "twoefay://enrol?relay=\(PercentEncoding.encode(origin))&website=\(PercentEncoding.encode(website))"
             + "&token=\(token.text)&code=\(code.text)&pin=\(Base64URL.encode(pin))"
         self.expiresAt = expiresAt
-    }
-
-    private static func percentEncoded(_ text: String) -> String {
-        var encoded = ""
-        for byte in text.utf8 {
-            switch byte {
-            case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x2e, 0x5f, 0x7e:
-                encoded.unicodeScalars.append(Unicode.Scalar(byte))
-            default: encoded += "%" + Hex.encode([byte]).uppercased()
-            }
-        }
-        return encoded
     }
 }
 

@@ -27,6 +27,14 @@ struct Approvable: Sendable {
             details: details, device: phone.id, ip: FieldRule.ip(sender) == nil ? sender : nil)
     }
 
+    /// A factor that is answered by codes; of an address, that one.
+    static func code(_ kind: Factor, of user: UserID, address: String?) -> Approvable {
+        var details = [Context.Detail(label: "factor", value: kind.rawValue)]
+        if let address { details.append(Context.Detail(label: "address", value: address)) }
+        let what = Array("twoefay approval factor".utf8) + user.bytes + Array("\(kind.rawValue) \(address ?? "")".utf8)
+        return Approvable(digest: SHA256.hash(what), details: details)
+    }
+
     private static let factor = Context.Detail(label: "factor", value: Factor.push.rawValue)
 }
 

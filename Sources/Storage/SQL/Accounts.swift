@@ -21,6 +21,7 @@ public enum Accounts {
         /// The newest one.
         public let challenge: Challenge?
         public let devices: [Device]
+        public let factors: [CodeFactor]
     }
 
     public struct Challenge: Sendable, Equatable {
@@ -45,17 +46,21 @@ public enum Accounts {
         let name: [SQLValue] = [.text(website), .text(username)]
         let reads = [
             Step(userByName, values: name), Step(newestChallenge, values: name), Step(devicesOfUser, values: name),
+            Step(factorsOfUser, values: name),
         ]
         return Query(script: Script("user show", reads: reads)) { rows throws(StoreFailure) in
             guard let row = rows[0].first else { return nil }
             var devices: [Device] = []
             for row in rows[2] { devices.append(try row.accountDevice()) }
+            var factors: [CodeFactor] = []
+            for row in rows[3] { factors.append(try CodeFactors.read(row)) }
             return User(
                 id: try row.id(0), username: try row.text(1), website: try row.text(2),
                 email: try row.optionalText(3), phone: try row.optionalText(4), displayName: try row.optionalText(5),
                 language: try row.optionalText(6), state: try row.word(7), stoppedBy: try row.optionalWord(10),
                 provedAt: try row.optionalMoment(8),
-                createdAt: try row.moment(9), challenge: try rows[1].first?.accountChallenge(), devices: devices)
+                createdAt: try row.moment(9), challenge: try rows[1].first?.accountChallenge(), devices: devices,
+                factors: factors)
         }
     }
 
@@ -104,4 +109,7 @@ private let devices =
     d.push_token, u.id, u.username, w.name, d.failures, d.failed_at, d.stopped_by
     """ + ofUser + " JOIN device d ON d.user_id = u.id"
 private let devicesOfUser = Statement(devices + named + " ORDER BY d.created_at, d.id")
+private let factorsOfUser = Statement(
+    "SELECT " + CodeFactors.columns + ofUser + " JOIN factor f ON f.user_id = u.id" + named
+        + " ORDER BY f.created_at, f.id")
 private let deviceByID = Statement(devices + " WHERE d.id = ?")

@@ -6,11 +6,9 @@ extension Store: ActivateStore {
     public func activate(
         _ activation: NewActivation, website: WebsiteID, as operation: Operation
     ) async throws(StoreFailure) -> Timestamp? {
-        let user: [SQLValue] = [.id(activation.user), .id(operation)]
         var writes = [Step(markUser, .id(operation), .id(activation.user), .id(website))]
         if let approved = activation.approvedBy {
-            writes.append(
-                Step(useApproval, values: [.id(operation), .id(approved.challenge), .blob(approved.digest)] + user))
+            writes.append(Approvals.use(approved, of: activation.user, as: operation))
         }
         return try await run(Activations.query(activation, writes, as: operation))
     }
@@ -79,13 +77,6 @@ private let subjectByName = Statement(
 /// Locks the user's row, so that two changes of one user come one after the other.
 private let markUser = Statement("UPDATE user SET operation = ? WHERE id = ? AND website_id = ?")
 private let markAnyUser = Statement("UPDATE user SET operation = ? WHERE id = ?")
-
-private let useApproval = Statement(
-    """
-    UPDATE challenge SET used_by = ?
-    WHERE id = ? AND approves = ? AND decision = 'approve' AND used_by IS NULL AND EXISTS
-    (SELECT 1 FROM user u WHERE u.id = ? AND u.id = challenge.user_id AND u.operation = ? AND u.state = 'active')
-    """)
 
 private let insertion = """
     INSERT INTO activation (digest, user_id, created_at, expires_at, approval, operation)

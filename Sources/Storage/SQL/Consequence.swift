@@ -26,8 +26,10 @@ struct Consequence {
     private let kind: Announcement
     private let becomes: UserState
     private let reason: Reason
-    private let phone: PhoneCredential
-    private let challenge: ChallengeID
+    private let user: UserID
+    /// The phone whose answer it was; nil where a code was.
+    private let device: DeviceID?
+    private let challenge: ChallengeID?
     private let proof: Proof?
     private let at: Timestamp
     private let operation: Operation
@@ -46,7 +48,8 @@ struct Consequence {
         } else {
             return nil
         }
-        self.phone = phone
+        user = phone.user
+        device = phone.id
         challenge = closing.challenge
         proof = closing.proof
         at = closing.at
@@ -67,37 +70,51 @@ struct Consequence {
     /// Of a report that ends no challenge.
     init(_ report: LateFraud, _ operation: Operation) {
         (kind, becomes, reason) = (.userFrozen, .frozen, .frozen)
-        phone = report.phone
+        user = report.phone.user
+        device = report.phone.id
         challenge = report.challenge
         proof = .signed
         at = report.at
         self.operation = operation
         own = operation.identifier(kind.rawValue)
-        change = [Step(freezeByReport, .id(own), .id(phone.user), .id(operation))]
+        change = [Step(freezeByReport, .id(own), .id(user), .id(operation))]
+    }
+
+    /// Of a wrong code, which ends no challenge by itself.
+    init(_ wrong: WrongCode, _ operation: Operation) {
+        (kind, becomes, reason) = (.userLocked, .locked, .locked)
+        user = wrong.user
+        device = nil
+        challenge = nil
+        proof = .code
+        at = wrong.at
+        self.operation = operation
+        own = operation.identifier(kind.rawValue)
+        change = CodeFailures.counted(wrong, operation) + [CodeFailures.lock(wrong, operation, noted: own)]
     }
 
     var after: [Step] {
         let now = SQLValue.moment(at)
         var steps = change
-        let changed: [SQLValue] = [.id(phone.user), .id(own)]
+        let changed: [SQLValue] = [.id(user), .id(own)]
         steps.append(
-            Step(Locks.endOpen, values: [.word(reason), now, .id(operation), .id(phone.user), now] + changed))
-        steps.append(Steps.skip(of: phone.user, at: at, by: operation))
-        steps.append(Step(Locks.dropErrands, .id(phone.user), .id(operation)))
-        steps.append(Locks.auditEnded(phone.user, reason, at: at, as: operation))
+            Step(Locks.endOpen, values: [.word(reason), now, .id(operation), .id(user), now] + changed))
+        steps.append(Steps.skip(of: user, at: at, by: operation))
+        steps.append(Step(Locks.dropErrands, .id(user), .id(operation)))
+        steps.append(Locks.auditEnded(user, reason, at: at, as: operation))
         steps.append(
             Step(
                 auditUser,
-                values: [.id(own), now, .word(kind), .id(challenge), .id(phone.id), .word(proof)] + changed))
+                values: [.id(own), now, .word(kind), .id(challenge), .id(device), .word(proof)] + changed))
         // Whoever tricked the user into an approval must not come back with it once the user is unlocked.
-        if becomes == .frozen { steps += Unspent.ended(of: phone.user, but: phone.id, by: .id(own)) }
-        return steps + News.steps(kind, user: phone.user, device: phone.id, at: at, as: operation, noted: own)
+        if becomes == .frozen { steps += Unspent.ended(of: user, but: device, by: .id(own)) }
+        return steps + News.steps(kind, user: user, device: device, at: at, as: operation, noted: own)
     }
 
     var reads: [Step] {
         [
             Step(happenedNow, .id(own), .moment(at)),
-            Step(othersEnded, .id(phone.user), .id(operation), .id(challenge)),
+            Step(othersEnded, .id(user), .id(operation), .id(challenge)),
         ]
     }
 
@@ -142,7 +159,9 @@ private let lock = Statement(
     AND EXISTS (SELECT 1 FROM device d WHERE d.id = ? AND d.failures >= ?) AND
     """ + ended)
 
-private let othersEnded = Statement("SELECT id FROM challenge WHERE user_id = ? AND operation = ? AND id <> ?")
+/// Of a change that ends none of its own these are all.
+private let othersEnded = Statement(
+    "SELECT id FROM challenge WHERE user_id = ? AND operation = ? AND id <> coalesce(?, '')")
 
 private let auditUser = Statement(
     Audit.columns + """

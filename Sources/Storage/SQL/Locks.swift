@@ -17,7 +17,6 @@ public enum Locks {
     public static func unlock(
         _ user: UserID, from states: [UserState], by doer: Doer, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
-        let mine: [SQLValue] = [.id(user), .id(operation)]
         // There are two places for states in the statement.
         return Query(
             change: Change(
@@ -25,11 +24,19 @@ public enum Locks {
                 [
                     Step(
                         activate, .id(operation), .id(user), .word(states.first), .word(states.last),
-                        .bool(doer == .operator)),
-                    Step(forgetFailures, values: [.id(user)] + mine),
-                    Step(auditUnlock, values: [.id(operation), .moment(now), .word(doer)] + mine),
-                ])
+                        .bool(doer == .operator))
+                ] + unlocked(user, by: doer, at: now, as: operation))
         ) { rows in rows.happened }
+    }
+
+    /// What follows once this change has made the user active.
+    static func unlocked(_ user: UserID, by doer: Doer, at now: Timestamp, as operation: Operation) -> [Step] {
+        let mine: [SQLValue] = [.id(user), .id(operation)]
+        return [
+            Step(forgetFailures, values: [.id(user)] + mine),
+            Step(forgetWrongCodes, values: [.id(user)] + mine),
+            Step(auditUnlock, values: [.id(operation), .moment(now), .word(doer)] + mine),
+        ]
     }
 
     /// By an operator: nobody asks this user until an operator unlocks it. A lock or freeze of the user's own making
@@ -103,11 +110,12 @@ private let activate = Statement(
     WHERE id = ? AND state IN (?, ?) AND (? = 1 OR coalesce(stopped_by, '') <> 'operator')
     """)
 
-private let forgetFailures = Statement(
-    """
-    UPDATE device SET failures = 0, failed_at = NULL
+private let forgotten = """
+     SET failures = 0, failed_at = NULL
     WHERE user_id = ? AND failures > 0 AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
-    """)
+    """
+private let forgetFailures = Statement("UPDATE device" + forgotten)
+private let forgetWrongCodes = Statement("UPDATE factor" + forgotten)
 
 private let auditUnlock = Statement(
     Audit.columns + """

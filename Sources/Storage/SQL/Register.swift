@@ -75,7 +75,10 @@ extension Store: RegisterStore {
         _ user: UserID, website: WebsiteID, at now: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> [ChallengeID]? {
         let (now, mine) = (SQLValue.moment(now), [SQLValue.id(user), .id(operation)])
-        let belongings = [forgetErrands, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetActivations]
+        let belongings = [
+            forgetErrands, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetActivations,
+            forgetSentCodes, forgetFactors, forgetRecoveryCodes,
+        ]
         let change = Change(
             "forget", operation,
             [
@@ -169,5 +172,16 @@ private let forgetDevices = Statement(
     "DELETE FROM device WHERE user_id = ? AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)")
 private let forgetActivations = Statement(
     "DELETE FROM activation WHERE user_id = ? AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)")
+private let forgetSentCodes = Statement(
+    """
+    DELETE /*M! s */ FROM sent_code
+    /*M! AS s JOIN factor f ON f.id = s.factor_id WHERE f.user_id = ? */
+    /*S! WHERE factor_id IN (SELECT id FROM factor WHERE user_id = ?) */
+    AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
+    """)
+private let forgetFactors = Statement(
+    "DELETE FROM factor WHERE user_id = ? AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)")
+private let forgetRecoveryCodes = Statement(
+    "DELETE FROM recovery_code WHERE user_id = ? AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)")
 private let forgetUser = Statement(
     "DELETE FROM user WHERE id = ? AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)")

@@ -108,6 +108,7 @@ enum SchemaText {
             address varchar(254),                   -- of sms and mail: where codes go
             failures int NOT NULL,                  -- wrong codes since the last right one
             failed_at datetime(3),
+            approval binary(16),                    -- the challenge with which its user approved of it
             created_at datetime(3) NOT NULL,
             confirmed_at datetime(3),
             operation binary(16) NOT NULL,

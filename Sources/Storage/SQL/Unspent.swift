@@ -3,12 +3,13 @@ import Relay
 
 /// What a user has approved of, or been asked to, that is no phone yet: it ends with the trust in whoever approved.
 enum Unspent {
-    /// Waiting phones but this one, codes that rest on an approval, and approvals that nothing has used. Part of a change
+    /// Waiting phones but this one, codes and waiting factors that rest on an approval, and approvals that nothing has used. Part of a change
     /// that `operation` has put into the audit; nothing where it has not.
-    static func ended(of user: UserID, but device: DeviceID, by operation: SQLValue) -> [Step] {
+    static func ended(of user: UserID, but device: DeviceID?, by operation: SQLValue) -> [Step] {
         [
             Step(dropWaiting, .id(user), .id(device), operation),
             Step(dropApproved, .id(user), operation),
+            Step(dropWaitingFactors, .id(user), operation),
             Step(spend, operation, .id(user), operation),
         ]
     }
@@ -17,10 +18,13 @@ enum Unspent {
 private let changed = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
 
 private let dropWaiting = Statement(
-    "DELETE FROM device WHERE user_id = ? AND id <> ? AND state = 'waiting' AND" + changed)
+    "DELETE FROM device WHERE user_id = ? AND id <> coalesce(?, '') AND state = 'waiting' AND" + changed)
 
 private let dropApproved = Statement(
     "DELETE FROM activation WHERE user_id = ? AND used_at IS NULL AND approval = 'user' AND" + changed)
+
+private let dropWaitingFactors = Statement(
+    "DELETE FROM factor WHERE user_id = ? AND state = 'waiting' AND approval IS NOT NULL AND" + changed)
 
 /// As if it had been used: an approval is used once.
 private let spend = Statement(

@@ -42,7 +42,8 @@ enum Sample {
     }
 
     private static let analyze = Statement(
-        "ANALYZE TABLE user, device, factor, challenge, step, outbox, activation, audit, idempotency")
+        "ANALYZE TABLE user, device, factor, challenge, step, outbox, activation, audit, idempotency, sent_code, recovery_code"
+    )
 
     private static let user = Statement(
         "INSERT INTO user VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, 'active', NULL, NULL, ?, ?, ?)")
@@ -75,6 +76,14 @@ enum Sample {
         VALUES (?, ?, ?, 'running', ?, ?)
         """)
 
+    private static let waitingFactor = Statement(
+        """
+        INSERT INTO factor (id, user_id, kind, state, algorithm, digits, counter, failures, created_at, operation)
+        VALUES (?, ?, 'totp', 'waiting', 'sha1', 6, 0, 0, ?, ?)
+        """)
+    private static let sentCode = Statement("INSERT INTO sent_code VALUES (?, 0, ?, ?, ?)")
+    private static let recoveryCode = Statement("INSERT INTO recovery_code VALUES (?, ?, NULL)")
+
     private static func rows(_ number: Int) -> [Step] {
         let id = SQLValue.blob([UInt8](repeating: 0, count: 8) + bytes(number))
         // Most of what is kept is not due yet.
@@ -90,6 +99,9 @@ enum Sample {
             Step(errand, id, id, id, due),
             Step(factor, id, id, .moment(now), .moment(now), id),
             Step(activation, .blob(key(number)), id, .moment(now), .moment(later), id),
+            Step(waitingFactor, .id(Self.id(number + 20_000) as FactorID), id, .moment(now), id),
+            Step(sentCode, id, id, .moment(now), .moment(later)),
+            Step(recoveryCode, id, .blob(key(number))),
             Step(audit, id, .moment(now), .id(website)),
             Step(idempotency, .id(website), .blob(key(number)), .blob(key(number)), id, due),
         ]
@@ -187,6 +199,7 @@ enum Sample {
             _ = try await store.close(closing, as: operation())
         }
         try await runHarmful(on: store, operation)
+        try await runCodes(on: store, operation)
         let over = ChallengeLife(state: .expired, decision: nil, reason: .expired, expiresAt: later)
         _ = try await store.close(
             Closing(challenge: id(17), life: over, event: "challenge.expired", at: later), as: operation())
@@ -299,6 +312,30 @@ enum Sample {
         _ = try await store.run(OutboxDesk.row(id(5042)))
         _ = try await store.run(OutboxDesk.replay(id(5042), at: now, as: operation()))
         _ = try await store.run(OutboxDesk.drop(id(5043), at: now, as: operation()))
+    }
+
+    /// What is done with factors that are answered by codes.
+    private static func runCodes(on store: Store, _ operation: () -> Domain.Operation) async throws {
+        let approved = Approved(challenge: id(40), digest: key(40))
+        for (number, kind, approval) in [(40, .totp, approved), (41, .hotp, nil), (42, .recovery, nil)]
+            as [(Int, Factor, Approved?)]
+        {
+            let new = NewFactor(
+                id: id(number + 10_000), user: id(number), kind: kind, state: kind == .totp ? .waiting : .active,
+                sealed: SealedSecret(bytes: [1], key: "1"), approvedBy: approval, at: now)
+            let enrolling = Enrolling(
+                new, mayReplace: true, hasWord: true, codes: kind == .recovery ? [key(number)] : [])
+            _ = try await store.enrol(enrolling, website: website, as: operation())
+            _ = try await store.run(Factors.byOperator(new, replaces: true, event: "factor.imported", as: operation()))
+        }
+        guard let waiting = try await store.factors(of: id(43)).first(where: { $0.state == .waiting }) else { return }
+        _ = try await store.countWrong(
+            WrongCode(user: id(43), factors: [waiting], challenge: id(43), guesses: 1, at: now), as: operation())
+        _ = try await store.confirm(waiting, of: id(43), counter: 1, at: now, as: operation())
+        _ = try await store.resynchronise(waiting, of: id(43), counter: 2, at: now, as: operation())
+        _ = try await store.drop(.recovery, of: id(42), by: .website, at: now, as: operation())
+        _ = try await store.unlock(id(43), recovery: key(43), at: now, as: operation())
+        _ = try await store.noted(id(43))
     }
 
     private static func activation(_ number: Int, of user: Int, approvedBy approved: Approved? = nil) -> NewActivation {

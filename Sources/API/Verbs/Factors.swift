@@ -1,0 +1,145 @@
+import Domain
+import JSON
+import QR
+import Relay
+import World
+
+/// Enrol: factors that are answered by codes, under /user/{username}.
+enum Factors {
+    typealias P = Parameters
+
+    private static let approval = (403, "approval_required: challenge and number? of what the user is asked now")
+    private static let dropped = [(204, "there is none, now or since before")]
+    private static let paused = (429, "too soon after a wrong code")
+
+    static let routes = [
+        Route(
+            "POST", "/user/{username}/totp", "Makes a secret for an app of the user's, which a first code confirms",
+            Form(
+                .website(addTOTP),
+                [P.algorithm.optional, P.codeDigits.optional, P.period.optional, P.approval.optional],
+                answers: [(201, "secret, uri, qr, expires_at"), approval])),
+        Route(
+            "POST", "/user/{username}/totp/confirm", "Hands in the app's first code: from then on the app counts",
+            Form(
+                .website(confirmTOTP), [P.otp.required],
+                answers: [
+                    (200, "confirmed: true, or false for a wrong code, which counts"),
+                    (409, "nothing waits for a first code"), paused,
+                ])),
+        Route("DELETE", "/user/{username}/totp", "Drops the app", Form(.website(drop(.totp)), answers: dropped)),
+        Route(
+            "POST", "/user/{username}/hotp", "Gives the user a hardware token, which counts at once",
+            Form(
+                .website(addHOTP),
+                [
+                    P.seed.required, P.counter.optional, P.codeDigits.optional, P.algorithm.optional,
+                    P.approval.optional,
+                ],
+                answers: [(201, "kind, state, created_at, confirmed_at"), approval, (409, "the user has one")])),
+        Route(
+            "POST", "/user/{username}/hotp/resync", "Finds a token again whose button was pressed too often",
+            Form(
+                .website(resynchronise), [P.otps.required],
+                answers: [
+                    (200, "resynced: true, or false where they are no two codes in a row, which counts"),
+                    (409, "the user has no token"), paused,
+                ])),
+        Route(
+            "POST", "/user/{username}/recovery-codes", "Gives ten recovery codes in the place of all earlier ones",
+            Form(
+                .website(addRecoveryCodes), [P.approval.optional],
+                answers: [(201, "codes: ten texts, shown this once"), approval])),
+        Route("DELETE", "/user/{username}/hotp", "Drops the token", Form(.website(drop(.hotp)), answers: dropped)),
+    ]
+
+    @Sendable private static func addTOTP(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+        let username = try Enrol.username(call)
+        let setup = try await call.relay.addTOTP(
+            username: username, shape: try shape(call), approval: call.approval, by: website, as: call.operation)
+        return .secret(try setup.json())
+    }
+
+    @Sendable private static func confirmTOTP(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+        let username = try Enrol.username(call)
+        let confirmed = try await call.relay.confirmTOTP(
+            username: username, code: try call.required(P.otp), by: website, as: call.operation)
+        return .answer(Answer(200, ["confirmed": .bool(confirmed)]))
+    }
+
+    @Sendable private static func addHOTP(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+        let username = try Enrol.username(call)
+        guard let secret = TokenSeed.secret(try call.required(P.seed)) else { throw .broken }
+        let factor = try await call.relay.addHOTP(
+            username: username, seed: TokenSeed(secret: secret, counter: Int64(call[P.counter] ?? 0)),
+            shape: try shape(call), approval: call.approval, by: website, as: call.operation)
+        return .answer(Answer(201, factor.json(of: .active)))
+    }
+
+    @Sendable private static func resynchronise(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+        let username = try Enrol.username(call)
+        let found = try await call.relay.resynchronise(
+            username: username, codes: try call.required(P.otps), by: website, as: call.operation)
+        return .answer(Answer(200, ["resynced": .bool(found)]))
+    }
+
+    @Sendable private static func addRecoveryCodes(
+        _ call: Call, _ website: Website
+    ) async throws(Refusal) -> Verdict {
+        let codes = try await call.relay.addRecoveryCodes(
+            username: try Enrol.username(call), approval: call.approval, by: website, as: call.operation)
+        return .secret(["codes": .array(codes.map { .string($0) })])
+    }
+
+    private static func drop(
+        _ kind: Factor
+    ) -> @Sendable (Call, Website) async throws(Refusal) -> Verdict {
+        { call, website async throws(Refusal) in
+            try await call.relay.drop(kind, username: try Enrol.username(call), by: website)
+            return .answer(.noContent)
+        }
+    }
+
+    private static func shape(_ call: Call) throws(Refusal) -> CodeShape {
+        let usual = CodeShape()
+        let period = call[P.period] ?? usual.period
+        guard CodeShape.periods.contains(period) else {
+            throw .invalid([FieldFault("period", .format, "must be 30 or 60")])
+        }
+        return CodeShape(
+            algorithm: call[P.algorithm] ?? usual.algorithm, digits: call[P.codeDigits] ?? usual.digits,
+            period: period)
+    }
+}
+
+extension Call {
+    /// The challenge with which the user has approved. A malformed one is told apart from a wrong one by nobody.
+    var approval: ChallengeID? {
+        self[Parameters.approval].map { ChallengeID($0) ?? relay.operations.draw() }
+    }
+}
+
+extension TOTPSetup {
+    fileprivate func json() throws(Refusal) -> JSONObject {
+        // A display name of some thousand characters is the one way in which this fails.
+        guard let qr = try? QRCode(uri).svg() else { throw .broken }
+        return [
+            "secret": .string(secret), "uri": .string(uri), "qr": .string(qr),
+            "expires_at": .string(expiresAt.rfc3339),
+        ]
+    }
+}
+
+extension CodeFactor {
+    /// What a website sees of it. Who is locked or frozen is not asked by a factor that counts either.
+    func json(of user: UserState) -> JSONObject {
+        var object: JSONObject = [
+            "kind": .word(kind), "state": state == .active && user != .active ? .word(user) : .word(state),
+            "created_at": .moment(createdAt),
+        ]
+        if let confirmedAt { object.set("confirmed_at", .moment(confirmedAt)) }
+        if let maskedAddress { object.set("address", .string(maskedAddress)) }
+        if failures > 0 { object.set("failures", .integer(Int64(failures))) }
+        return object
+    }
+}

@@ -1,0 +1,77 @@
+import Bytes
+import Domain
+import Log
+import World
+
+/// A hardware token that the user has: its secret, and the counter of its next code.
+public struct TokenSeed: Sendable {
+    public let secret: Secret
+    public let counter: Int64
+
+    public init(secret: Secret, counter: Int64) {
+        self.secret = secret
+        self.counter = counter
+    }
+
+    /// RFC 4226 §4 asks for 128 bits, and no hash takes more than these in.
+    static let bytes = 16...128
+
+    /// The secret as makers of tokens print it: base32, or hexadecimal behind `hex:`.
+    public static func secret(_ text: String) -> Secret? {
+        let bytes =
+            text.lowercased().hasPrefix("hex:")
+            ? Hex.decode(text.dropFirst(4).lowercased()) : Base32.decode(text)
+        guard let bytes, Self.bytes.contains(bytes.count) else { return nil }
+        return Secret(bytes)
+    }
+}
+
+extension Relay {
+    /// How far two codes in a row are looked for.
+    static let resynchronisation: Int64 = 1000
+
+    /// It counts at once: it was given out on the website's word, and has a counter that nobody else knows.
+    public func addHOTP(
+        username: String, seed: TokenSeed, shape: CodeShape, approval: ChallengeID?, by website: Website,
+        as operation: Operation
+    ) async throws(Refusal) -> CodeFactor {
+        let user = try await user(named: username, of: website)
+        let approved = try await word(for: .hotp, approval: approval, user, website, operation)
+        let id: FactorID = operation.identifier("hotp")
+        let factor = NewFactor(
+            id: id, user: user.id, kind: .hotp, state: .active,
+            sealed: try seal(seed.secret, row: id, kind: .hotp, user: user.id, website: website.id),
+            algorithm: shape.algorithm, digits: shape.digits, counter: seed.counter, approvedBy: approved,
+            at: operation.begunAt ?? time.now())
+        try await enrol(
+            Enrolling(factor, mayReplace: false, hasWord: hasWord(approved, website)), for: user, by: website,
+            as: operation)
+        guard let row = try await factors(of: user.id).first(where: { $0.kind == .hotp && $0.state == .active }) else {
+            throw .notFound
+        }
+        return row
+    }
+
+    /// Two codes in a row of a token whose button was pressed too often. False where they are none, which counts.
+    public func resynchronise(
+        username: String, codes: [String], by website: Website, as operation: Operation
+    ) async throws(Refusal) -> Bool {
+        guard codes.count == 2, let first = codes.first, let second = codes.last else {
+            throw .invalid([FieldFault("otps", .length, "must be two codes, one after the other")])
+        }
+        let user = try await user(named: username, of: website)
+        return try await trying("hotp", of: user, by: website, as: operation) { factors, _ in
+            factors.first { $0.kind == .hotp && $0.state == .active }
+        } check: { token, secret, _ in
+            guard token.counter <= Int64.max - Self.resynchronisation - 2 else { return nil }
+            var isFirst = false
+            for counter in token.counter...(token.counter + Self.resynchronisation) {
+                if isFirst, token.accepts(second, secret: secret, counter: counter) { return counter + 1 }
+                isFirst = token.accepts(first, secret: secret, counter: counter)
+            }
+            return nil
+        } write: { (token, counter, now) async throws(StoreFailure) in
+            try await self.store.resynchronise(token, of: user.id, counter: counter, at: now, as: operation)
+        }
+    }
+}

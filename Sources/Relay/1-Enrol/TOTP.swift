@@ -1,0 +1,115 @@
+import Bytes
+import Domain
+import Log
+import World
+
+/// What an app on the user's phone is set up with: shown once.
+public struct TOTPSetup: Sendable, Equatable {
+    /// Base32.
+    public let secret: String
+    public let uri: String
+    /// Until then a first code has to confirm it.
+    public let expiresAt: Timestamp
+}
+
+/// How the codes of an app or token are made.
+public struct CodeShape: Sendable, Equatable {
+    public var algorithm: OTPAlgorithm
+    public var digits: Int
+    /// Seconds; of TOTP.
+    public var period: Int
+
+    /// What nearly every app takes for granted.
+    public init(algorithm: OTPAlgorithm = .sha1, digits: Int = 6, period: Int = 30) {
+        self.algorithm = algorithm
+        self.digits = digits
+        self.period = period
+    }
+
+    public static let periods = [30, 60]
+}
+
+extension Relay {
+    /// RFC 4226 §4: 160 bits.
+    static let secretBytes = 20
+
+    /// A new secret for the user's app. It counts once a first code has shown that the app has it; until then one that was
+    /// there before does.
+    public func addTOTP(
+        username: String, shape: CodeShape, approval: ChallengeID?, by website: Website, as operation: Operation
+    ) async throws(Refusal) -> TOTPSetup {
+        let user = try await user(named: username, of: website)
+        let approved = try await word(for: .totp, approval: approval, user, website, operation)
+        let now = operation.begunAt ?? time.now()
+        let id: FactorID = operation.identifier("totp")
+        let secret = Secret(operation.secret("totp secret", count: Self.secretBytes))
+        let factor = NewFactor(
+            id: id, user: user.id, kind: .totp, state: .waiting,
+            sealed: try seal(secret, row: id, kind: .totp, user: user.id, website: website.id),
+            algorithm: shape.algorithm, digits: shape.digits, period: shape.period, approvedBy: approved, at: now)
+        try await enrol(
+            Enrolling(factor, mayReplace: true, hasWord: hasWord(approved, website)), for: user, by: website,
+            as: operation)
+        let text = Base32.encode(secret.reveal())
+        return TOTPSetup(
+            secret: text, uri: shape.uri(secret: text, issuer: website.displayName, account: user.username),
+            expiresAt: now + Self.confirmationTime)
+    }
+
+    func hasWord(_ approved: Approved?, _ website: Website) -> Bool {
+        approved != nil || website.policy.activationApproval != nil
+    }
+
+    /// The first code of the app. False for a wrong one, which counts.
+    public func confirmTOTP(
+        username: String, code: String, by website: Website, as operation: Operation
+    ) async throws(Refusal) -> Bool {
+        let user = try await user(named: username, of: website)
+        return try await trying("totp", of: user, by: website, as: operation) { factors, now in
+            factors.first { $0.kind == .totp && $0.state == .waiting && !$0.isOver(at: now) }
+        } check: { waiting, secret, now in
+            guard OTP.isCode(code, digits: waiting.digits) else { return nil }
+            let step = OTP.step(at: now, period: waiting.period ?? CodeShape().period)
+            return (step - 1...step + 1).first {
+                $0 > waiting.counter && waiting.accepts(code, secret: secret, counter: $0)
+            }
+        } write: { (waiting, step, now) async throws(StoreFailure) in
+            try await self.store.confirm(waiting, of: user.id, counter: step, at: now, as: operation)
+        }
+    }
+
+    public func drop(_ kind: Factor, username: String, by website: Website) async throws(Refusal) {
+        let user = try await user(named: username, of: website)
+        let operation = operations.new()
+        let dropped = try await ask("drop") { () async throws(StoreFailure) in
+            try await store.drop(kind, of: user.id, by: .website, at: time.now(), as: operation)
+        }
+        guard dropped else { return }
+        log.info(
+            "factor.dropped",
+            [
+                .website: website.name, .user: user.id.text, .factor: kind.rawValue,
+                .outcome: Doer.website.rawValue,
+            ])
+    }
+}
+
+extension CodeFactor {
+    func accepts(_ typed: String, secret: Secret, counter: Int64) -> Bool {
+        guard let counter = UInt64(exactly: counter) else { return false }
+        return OTP.matches(typed, secret: secret, counter: counter, algorithm: algorithm, digits: digits)
+    }
+}
+
+extension CodeShape {
+    /// As apps read it out of a QR code. Neither name may hold a colon there.
+    func uri(secret: String, issuer: String, account: String) -> String {
+        let (issuer, account) = (Self.named(issuer), Self.named(account))
+        return "otpauth://totp/\(issuer):\(account)?secret=\(secret)&issuer=\(issuer)"
+            + "&algorithm=\(algorithm.rawValue.uppercased())&digits=\(digits)&period=\(period)"
+    }
+
+    private static func named(_ text: String) -> String {
+        PercentEncoding.encode(text.split(separator: ":").joined(separator: " "))
+    }
+}

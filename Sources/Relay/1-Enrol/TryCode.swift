@@ -1,0 +1,61 @@
+import Bytes
+import Domain
+import Log
+import World
+
+extension Relay {
+    /// How often factors are read again because something changed between the reading and the writing.
+    static let mostReadings = 20
+
+    /// A code for one factor outside a login: it confirms the factor, or finds its counter again. False for a wrong one,
+    /// which counts as one at a login does.
+    ///
+    /// - Parameters:
+    ///   - pick: the factor that it is for; where there is none the code is for nothing.
+    ///   - check: the counter that the code is right for.
+    func trying(
+        _ parameter: String, of known: UserRow, by website: Website, as operation: Operation,
+        pick: ([CodeFactor], Timestamp) -> CodeFactor?,
+        check: (CodeFactor, Secret, Timestamp) async throws(Refusal) -> Int64?,
+        write: (CodeFactor, Int64, Timestamp) async throws(StoreFailure) -> Written
+    ) async throws(Refusal) -> Bool {
+        // Under an operation that may have run, what it did is done.
+        if operation.mayHaveRun, let noted = try await noted(operation) { return noted != WrongCode.event }
+        for _ in 0..<Self.mostReadings {
+            let user = try await user(named: known.username, of: website)
+            guard user.state == .active else { throw Self.barred(user.state) }
+            let factors = try await factors(of: user.id)
+            let now = time.now()
+            guard let factor = pick(factors, now),
+                let secret = try secret(of: factor, user: user.id, website: website.id)
+            else {
+                throw .conflict([FieldFault(parameter, .state, "has nothing that this code could be for")])
+            }
+            if let pause = pause(of: [factor], at: now) {
+                metrics.reached(.guess)
+                throw .limited(retryAfter: pause)
+            }
+            if let counter = try await check(factor, secret, now) {
+                let written = try await ask("code") { () async throws(StoreFailure) in
+                    try await write(factor, counter, now)
+                }
+                switch written {
+                case .changed: continue
+                case .done:
+                    log.info(
+                        "factor.proved", [.website: website.name, .user: user.id.text, .factor: factor.kind.rawValue])
+                    return true
+                }
+            }
+            let wrong = WrongCode(
+                user: user.id, factors: [factor], challenge: nil, guesses: website.policy.guesses, at: now)
+            if try await count(wrong, by: website, as: operation) { return false }
+        }
+        throw .unavailable
+    }
+
+    /// What the audit calls what this operation did; nil where it has done nothing.
+    func noted(_ operation: Operation) async throws(Refusal) -> String? {
+        try await ask("noted") { () async throws(StoreFailure) in try await store.noted(operation.id) }
+    }
+}

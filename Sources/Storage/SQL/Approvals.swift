@@ -1,0 +1,18 @@
+import Domain
+import Relay
+
+/// What a user has approved of is done once with each approval.
+enum Approvals {
+    /// Part of a change that has marked the user's row. While a user is locked or frozen no approval is used.
+    static func use(_ approved: Approved, of user: UserID, as operation: Operation) -> Step {
+        Step(
+            useApproval, .id(operation), .id(approved.challenge), .blob(approved.digest), .id(user), .id(operation))
+    }
+}
+
+private let useApproval = Statement(
+    """
+    UPDATE challenge SET used_by = ?
+    WHERE id = ? AND approves = ? AND decision = 'approve' AND used_by IS NULL AND EXISTS
+    (SELECT 1 FROM user u WHERE u.id = ? AND u.id = challenge.user_id AND u.operation = ? AND u.state = 'active')
+    """)

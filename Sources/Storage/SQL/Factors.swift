@@ -1,0 +1,271 @@
+import Domain
+import Relay
+import World
+
+extension Store: FactorStore {
+    public func factors(of user: UserID) async throws(StoreFailure) -> [CodeFactor] {
+        try await run(
+            Query(script: Script("factors", reads: [Step(factorsOfUser, .id(user))])) { rows throws(StoreFailure) in
+                var factors: [CodeFactor] = []
+                for row in rows[0] { factors.append(try CodeFactors.read(row)) }
+                return factors
+            })
+    }
+
+    public func enrol(
+        _ enrolling: Enrolling, website: WebsiteID, as operation: Operation
+    ) async throws(StoreFailure) -> EnrolOutcome {
+        let factor = enrolling.factor
+        let user: [SQLValue] = [.id(factor.user), .id(operation)]
+        let others: [SQLValue] = [.word(factor.kind)]
+        var writes = [
+            Step(Locks.hold, .id(factor.user)),
+            Step(
+                markUser,
+                values: [
+                    .id(operation), .id(factor.user), .id(website), .bool(enrolling.hasWord),
+                    .bool(enrolling.mayReplace),
+                ] + others),
+        ]
+        if let approved = factor.approvedBy {
+            writes.append(Approvals.use(approved, of: factor.user, as: operation))
+            writes.append(Step(unmarkUser, values: user + [.id(approved.challenge), .id(operation)]))
+        }
+        writes += Factors.written(factor, as: operation)
+        writes += RecoveryRows.replaced(enrolling, as: operation)
+        writes += Factors.noted(factor, factor.state == .active ? "factor.bound" : "factor.waiting", as: operation)
+        let change = Change(
+            "enrol", operation, writes,
+            reads: [Step(whyNot, .word(factor.kind), .id(factor.user), .id(website))])
+        return try await run(
+            Query(change: change) { rows throws(StoreFailure) in
+                if rows.happened { return .done }
+                guard let row = rows[1].first else { return .gone }
+                let state: UserState = try row.word(0)
+                guard state == .active else { return .barred(state) }
+                return try row.bool(1) && !enrolling.mayReplace ? .taken : .refused
+            })
+    }
+
+    public func confirm(
+        _ factor: CodeFactor, of user: UserID, counter: Int64, at now: Timestamp, as operation: Operation
+    ) async throws(StoreFailure) -> Written {
+        let mine: [SQLValue] = [.id(user), .id(operation)]
+        let change = Change(
+            "confirm", operation,
+            [
+                Step(Locks.hold, .id(user)),
+                Step(
+                    markUserOfWaiting, .id(operation), .id(user), .id(factor.id), .integer(factor.counter),
+                    .integer(Int64(factor.failures))),
+                Step(dropReplaced, values: [.id(user), .word(factor.kind)] + mine),
+                Step(
+                    makeActive,
+                    values: [.integer(counter), .moment(now), .id(operation), .id(factor.id)] + mine),
+                Step(auditFactor, .id(operation), .moment(now), .text("factor.bound"), .id(factor.id), .id(operation)),
+                CodeFailures.forget(factor.id, as: operation),
+                Step(prove, .moment(now), .id(user), .id(operation)),
+            ])
+        return try await run(Query(change: change) { rows in rows.happened ? .done : .changed })
+    }
+
+    public func resynchronise(
+        _ factor: CodeFactor, of user: UserID, counter: Int64, at now: Timestamp, as operation: Operation
+    ) async throws(StoreFailure) -> Written {
+        let change = Change(
+            "resync", operation,
+            [
+                Step(Locks.hold, .id(user)),
+                Step(
+                    moveCounter, .integer(counter), .id(operation), .id(factor.id), .integer(factor.counter),
+                    .integer(Int64(factor.failures)), .id(user)),
+                Step(
+                    auditFactor, .id(operation), .moment(now), .text("factor.resynced"), .id(factor.id), .id(operation)),
+                CodeFailures.forget(factor.id, as: operation),
+            ])
+        return try await run(Query(change: change) { rows in rows.happened ? .done : .changed })
+    }
+
+    public func drop(
+        _ kind: Factor, of user: UserID, by doer: Doer, at now: Timestamp, as operation: Operation
+    ) async throws(StoreFailure) -> Bool {
+        try await run(Factors.drop(kind, of: user, by: doer, at: now, as: operation))
+    }
+
+    public func unlock(
+        _ user: UserID, recovery digest: [UInt8], at now: Timestamp, as operation: Operation
+    ) async throws(StoreFailure) -> Bool {
+        let change = Change(
+            "unlock", operation,
+            [Step(Locks.hold, .id(user)), RecoveryRows.activate(user, by: digest, as: operation)]
+                + [RecoveryRows.used(digest, of: user, at: now, as: operation)]
+                + Locks.unlocked(user, by: .code, at: now, as: operation))
+        return try await run(Query(change: change) { rows in rows.happened })
+    }
+
+    public func noted(_ operation: OperationID) async throws(StoreFailure) -> String? {
+        try await run(
+            Query(script: Script("noted", reads: [Step(eventOf, .id(operation))])) { rows throws(StoreFailure) in
+                try rows[0].first?.text(0)
+            })
+    }
+}
+
+/// What the operator's tool does with code factors, and what several verbs write.
+public enum Factors {
+    /// On an operator's word: it counts at once. False when there is no such user, or when one is there that counts and
+    /// must not be replaced.
+    public static func byOperator(
+        _ factor: NewFactor, replaces: Bool, event: String, as operation: Operation
+    ) -> Query<Bool> {
+        let writes =
+            [
+                Step(Locks.hold, .id(factor.user)),
+                Step(markAnyUser, .id(operation), .id(factor.user), .bool(replaces), .word(factor.kind)),
+            ] + written(factor, as: operation) + noted(factor, event, as: operation)
+        return Query(change: Change("import", operation, writes)) { rows in rows.happened }
+    }
+
+    /// Drops the factor of that kind with its codes, and what was approved with nobody knows which factor. False when
+    /// there is none.
+    public static func drop(
+        _ kind: Factor, of user: UserID, by doer: Doer, at now: Timestamp, as operation: Operation
+    ) -> Query<Bool> {
+        let mine: [SQLValue] = [.id(user), .word(kind), .id(operation)]
+        var writes = [
+            Step(Locks.hold, .id(user)),
+            Step(auditDropped, .id(operation), .moment(now), .word(kind), .id(user), .word(kind)),
+            Step(dropSent, values: mine), Step(dropErrands, values: mine), Step(dropFactor, values: mine),
+        ]
+        if kind == .recovery { writes.append(RecoveryRows.dropped(user, as: operation)) }
+        return Query(
+            change: Change(
+                "drop", operation, writes + Unspent.ended(of: user, but: nil, by: .id(operation)))
+        ) { rows in rows.happened }
+    }
+
+    /// The factor's row, for a user whose row this operation has marked, in the place of the one of its kind and state.
+    /// What was wrong before is not forgotten by that: wrong codes are forgotten by a right one.
+    static func written(_ factor: NewFactor, as operation: Operation) -> [Step] {
+        let values: [SQLValue] = [
+            .id(factor.id), .blob(factor.sealed?.bytes), .text(factor.sealed?.key), .word(factor.algorithm),
+            .integer(Int64(factor.digits)), factor.period.map { .integer(Int64($0)) } ?? .null,
+            .integer(factor.counter), .text(factor.address), .id(factor.approvedBy?.challenge), .moment(factor.at),
+            factor.state == .active ? .moment(factor.at) : .null, .id(operation),
+        ]
+        let place: [SQLValue] = [.word(factor.kind), .word(factor.state)]
+        let user: [SQLValue] = [.id(factor.user), .id(operation)]
+        return [
+            Step(replaceFactor, values: values + [.id(factor.user)] + place + user),
+            Step(insertFactor, values: values + place + user),
+        ]
+    }
+
+    static func noted(_ factor: NewFactor, _ event: String, as operation: Operation) -> [Step] {
+        [
+            Step(auditFactor, .id(operation), .moment(factor.at), .text(event), .id(factor.id), .id(operation)),
+            Step(prove, .moment(factor.at), .id(factor.user), .id(operation)),
+        ]
+    }
+}
+
+private let factorsOfUser = Statement(
+    "SELECT " + CodeFactors.columns + " FROM factor f WHERE f.user_id = ? ORDER BY f.created_at, f.id")
+
+private let counts = "EXISTS (SELECT 1 FROM factor f WHERE f.user_id = user.id AND f.kind = ? AND f.state = 'active')"
+
+/// Without anybody's word only for a user who has nothing of their own yet; and for nobody who is locked or frozen.
+private let markUser = Statement(
+    """
+    UPDATE user SET operation = ? WHERE id = ? AND website_id = ? AND state = 'active'
+    AND (? = 1 OR proved_at IS NULL) AND (? = 1 OR NOT \(counts))
+    """)
+
+private let markAnyUser = Statement("UPDATE user SET operation = ? WHERE id = ? AND (? = 1 OR NOT \(counts))")
+
+/// Where the approval could not be used, nothing is done.
+private let unmarkUser = Statement(
+    """
+    UPDATE user SET operation = id WHERE id = ? AND operation = ? AND NOT EXISTS
+    (SELECT 1 FROM challenge c WHERE c.id = ? AND c.used_by = ?)
+    """)
+
+private let marked = " EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)"
+
+private let replaceFactor = Statement(
+    """
+    UPDATE factor SET id = ?, secret = ?, sealed_by = ?, algorithm = ?, digits = ?, period = ?, counter = ?, address = ?,
+    approval = ?, created_at = ?, confirmed_at = ?, operation = ? WHERE user_id = ? AND kind = ? AND state = ? AND
+    """ + marked)
+
+private let insertFactor = Statement(
+    """
+    INSERT INTO factor
+    (id, secret, sealed_by, algorithm, digits, period, counter, address, approval, created_at, confirmed_at, operation,
+    kind, state, user_id, failures)
+    SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, u.id, 0 FROM user u WHERE u.id = ? AND u.operation = ?
+    /*M! ON DUPLICATE KEY UPDATE id = factor.id */ /*S! ON CONFLICT DO NOTHING */
+    """)
+
+private let auditFactor = Statement(
+    Audit.columns + """
+         SELECT ?, ?, ?, u.website_id, u.id, f.approval, NULL, f.kind, NULL
+        FROM factor f JOIN user u ON u.id = f.user_id WHERE f.id = ? AND f.operation = ?
+        """ + Audit.once)
+
+/// From the first app or token on, as from the first phone, whatever comes further needs the user's approval. Addresses
+/// and recovery codes are nobody's own in that sense.
+private let prove = Statement(
+    """
+    UPDATE user SET proved_at = ? WHERE id = ? AND proved_at IS NULL AND EXISTS
+    (SELECT 1 FROM audit WHERE operation = ? AND event IN ('factor.bound', 'factor.imported')
+    AND outcome IN ('totp', 'hotp'))
+    """)
+
+private let whyNot = Statement("SELECT state, \(counts) FROM user WHERE id = ? AND website_id = ?")
+
+private let markUserOfWaiting = Statement(
+    """
+    UPDATE user SET operation = ? WHERE id = ? AND state = 'active' AND EXISTS
+    (SELECT 1 FROM factor f WHERE f.id = ? AND f.user_id = user.id AND f.state = 'waiting' AND f.counter = ?
+    AND f.failures = ?)
+    """)
+
+private let dropReplaced = Statement(
+    "DELETE FROM factor WHERE user_id = ? AND kind = ? AND state = 'active' AND" + marked)
+
+private let makeActive = Statement(
+    """
+    UPDATE factor SET state = 'active', counter = ?, confirmed_at = ?, operation = ?
+    WHERE id = ? AND state = 'waiting' AND
+    """ + marked)
+
+private let moveCounter = Statement(
+    """
+    UPDATE factor SET counter = ?, operation = ?
+    WHERE id = ? AND state = 'active' AND counter = ? AND failures = ?
+    AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.id = factor.user_id AND u.state = 'active')
+    """)
+
+private let auditDropped = Statement(
+    Audit.columns + """
+         SELECT ?, ?, 'factor.dropped', u.website_id, u.id, NULL, NULL, ?, NULL FROM user u
+        WHERE u.id = ? AND EXISTS (SELECT 1 FROM factor f WHERE f.user_id = u.id AND f.kind = ?)
+        """ + Audit.once)
+
+private let ofDropped = "(SELECT f.id FROM factor f WHERE f.user_id = ? AND f.kind = ?)"
+private let noted = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
+
+private let dropSent = Statement(
+    """
+    DELETE /*M! s */ FROM sent_code
+    /*M! AS s JOIN factor f ON f.id = s.factor_id WHERE f.user_id = ? AND f.kind = ? */
+    /*S! WHERE factor_id IN \(ofDropped) */ AND
+    """ + noted)
+
+private let dropErrands = Statement(
+    "DELETE FROM outbox WHERE user_id = ? AND factor_id IS NOT NULL AND kind = ? AND" + noted)
+
+private let dropFactor = Statement("DELETE FROM factor WHERE user_id = ? AND kind = ? AND" + noted)
+
+private let eventOf = Statement("SELECT event FROM audit WHERE operation = ?")

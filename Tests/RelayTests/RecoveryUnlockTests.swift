@@ -1,0 +1,127 @@
+import Bytes
+import Domain
+import Relay
+import Storage
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// Recovery codes are given once, replace earlier ones, and lift what the user's own answers have brought about.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct RecoveryUnlockTests {
+    private func person(_ kind: StoreKind, _ policies: [String: String] = [:]) async throws -> Person {
+        let rig = try await RelayRig(kind)
+        return try await Person.registered("ada", at: try await rig.shop("shop", policies), rig)
+    }
+
+    private func stop(_ ada: Person, _ state: UserState, by doer: Doer = .phone) throws {
+        try ada.rig.execute("UPDATE user SET state = '\(state.rawValue)', stopped_by = '\(doer.rawValue)'")
+    }
+
+    private func state(_ ada: Person) async throws -> UserState {
+        try await ada.rig.on { relay in try await relay.user(named: ada.username, of: ada.website).state }
+    }
+
+    @Test(arguments: StoreKind.all) func tenAreGivenAndReplaceEarlierOnes(kind: StoreKind) async throws {
+        let ada = try await person(kind)
+        let operation = ada.rig.relay.operations.new()
+        let first = try await ada.addRecoveryCodes(as: operation)
+        #expect(Set(first).count == 10)
+        #expect(first.allSatisfy { $0.utf8.count == 19 })
+        #expect(try await ada.addRecoveryCodes(as: ada.rig.relay.operations.again(operation.id)) == first)
+        #expect(try await ada.factors().map(\.kind) == [.recovery])
+        let second = try await ada.addRecoveryCodes()
+        #expect(Set(first).isDisjoint(with: second))
+        #expect(try ada.rig.count("SELECT count(*) FROM recovery_code") == 10)
+        #expect(try ada.rig.count("SELECT count(*) FROM factor") == 1)
+        // They are no factor that makes others need an approval.
+        #expect(try await !ada.isProved)
+        try stop(ada, .frozen)
+        #expect(try await !ada.unlock(by: first[0]))
+        ada.rig.time.advance(by: .seconds(5))
+        #expect(try await ada.unlock(by: second[0]))
+        try await ada.drop(.recovery)
+        #expect(try ada.rig.count("SELECT count(*) FROM recovery_code") == 0)
+    }
+
+    @Test(arguments: StoreKind.all, [UserState.frozen, .locked])
+    func oneOfThemLiftsIt(kind: StoreKind, state: UserState) async throws {
+        let ada = try await person(kind)
+        let codes = try await ada.addRecoveryCodes()
+        try stop(ada, state)
+        try ada.rig.execute("UPDATE factor SET failures = 4")
+        let operation = ada.rig.relay.operations.new()
+        #expect(try await ada.unlock(by: codes[3].uppercased(), as: operation))
+        #expect(try await self.state(ada) == .active)
+        #expect(try ada.rig.count("SELECT sum(failures) FROM factor") == 0)
+        let noted = "SELECT count(*) FROM audit WHERE event = 'user.unlocked' AND outcome = 'code'"
+        #expect(try ada.rig.count(noted) == 1)
+        #expect(try ada.rig.count("SELECT count(*) FROM recovery_code WHERE used_at IS NOT NULL") == 1)
+        // It is used up; what comes again is what was done.
+        try stop(ada, state)
+        #expect(try await ada.unlock(by: codes[3], as: ada.rig.relay.operations.again(operation.id)))
+        #expect(try await self.state(ada) == state)
+        #expect(try await !ada.unlock(by: codes[3]))
+        #expect(await refusal { try await ada.unlock(by: codes[4]) } == .limited(retryAfter: .seconds(5)))
+        ada.rig.time.advance(by: .seconds(5))
+        #expect(try await ada.unlock(by: codes[4]))
+    }
+
+    @Test(arguments: StoreKind.all) func ofManyAtOnceOneIsUsed(kind: StoreKind) async throws {
+        let ada = try await person(kind)
+        let codes = try await ada.addRecoveryCodes()
+        try stop(ada, .frozen)
+        let lifted = await withTaskGroup(of: Bool?.self) { group in
+            for _ in 0..<12 { group.addTask { try? await ada.unlock(by: codes[0]) } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        // Whoever comes later finds nobody to unlock.
+        #expect(lifted.allSatisfy { $0 == true })
+        #expect(try ada.rig.count("SELECT count(*) FROM audit WHERE event = 'user.unlocked'") == 1)
+        #expect(try ada.rig.count("SELECT count(*) FROM recovery_code WHERE used_at IS NOT NULL") == 1)
+    }
+
+    @Test(arguments: StoreKind.all) func whatAnOperatorHasLockedStaysLocked(kind: StoreKind) async throws {
+        let ada = try await person(kind)
+        let codes = try await ada.addRecoveryCodes()
+        try stop(ada, .locked, by: .operator)
+        guard case .forbidden = await refusal({ try await ada.unlock(by: codes[0]) }) else {
+            throw RigFailure("lifted")
+        }
+        #expect(try ada.rig.count("SELECT count(*) FROM recovery_code WHERE used_at IS NOT NULL") == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func whoHasNoneIsTold(kind: StoreKind) async throws {
+        let ada = try await person(kind)
+        try stop(ada, .frozen)
+        guard case .conflict(let faults) = await refusal({ try await ada.unlock(by: "mzxw-6ytb-ojrg-c6tr") }) else {
+            throw RigFailure("there were codes")
+        }
+        #expect(faults.map(\.parameter) == ["otp"])
+    }
+
+    @Test(arguments: StoreKind.all) func whoHasAnAppApprovesFirst(kind: StoreKind) async throws {
+        let ada = try await person(kind)
+        _ = try await ada.withTOTP()
+        guard case .approvalRequired = await refusal({ try await ada.addRecoveryCodes() }) else {
+            throw RigFailure("not asked")
+        }
+        #expect(try ada.rig.count("SELECT count(*) FROM recovery_code") == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func forgettingAUserLeavesNothing(kind: StoreKind) async throws {
+        let ada = try await person(kind)
+        _ = try await ada.addRecoveryCodes()
+        _ = try await ada.withTOTP()
+        try ada.rig.execute(
+            """
+            INSERT INTO sent_code (factor_id, counter, sent_at, expires_at)
+            SELECT id, 0, created_at, created_at FROM factor WHERE kind = 'totp'
+            """)
+        try await ada.rig.on { relay in try await relay.forget(username: "ada", by: ada.website) }
+        for table in ["factor", "recovery_code", "sent_code"] {
+            #expect(try ada.rig.count("SELECT count(*) FROM \(table)") == 0, "\(table)")
+        }
+    }
+}
