@@ -81,6 +81,13 @@ let package = Package(
         module(
             "WebPush", ["Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "JSON", "Log", "Pushing", "World"]),
 
+        // The same for gateways that carry text messages.
+        module(
+            "Texting",
+            [
+                "Bytes", "Curl", "Domain", "EventLoop", "GSM", "HTTP", "JSON", "Log", "Messaging", "World",
+            ]),
+
         // For websites: depends on nothing of the relay.
         module("TwoefayClient", ["Bytes", "Crypto", "JSON"]),
 
@@ -234,6 +241,13 @@ let package = Package(
             ]),
         tests("TestSupport", ["TestSupport"]),
         tests("TLS", ["Bytes", "Crypto", "EventLoop", "TLS", "TestSupport", "World"]),
+        tests(
+            "Texting",
+            [
+                "Bytes", "Curl", "Domain", "EventLoop", "GSM", "HTTP", "JSON", "Log", "Messaging", "TestSupport",
+                "Texting",
+                "World",
+            ]),
         tests(
             "TwoefayClient",
             ["Bytes", "Crypto", "JSON", "TestSupport", "TwoefayClient", "World", "twoefay", "twoefayd"]),

@@ -11,7 +11,7 @@ LAYERS = [
     ["Log", "Crypto", "EventLoop"],
     ["TLS", "Domain", "Curl", "TwoefayClient", "Seeds"],
     ["HTTP1", "HTTP2", "SMPP", "Geo", "Relay"],
-    ["API", "Storage", "APNs", "WebPush", "Phone"],
+    ["API", "Storage", "APNs", "WebPush", "Phone", "Texting"],
     ["Couriers"],
     ["Daemon", "FakeAPNs"],
     ["Demo"],

@@ -1,0 +1,176 @@
+import Domain
+import Log
+import Messaging
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import Texting
+
+@Suite struct ExchangeTests {
+    private static let routes = ["first", "second"].map { TextRouting.Route(gateway: $0) }
+
+    private func pair(
+        _ scene: Scene, _ answer: @escaping @Sendable (TextMessage) async -> GatewayOutcome
+    ) -> (ScriptedGateway, ScriptedGateway, TextExchange) {
+        let (first, second) = (ScriptedGateway("first", answer), ScriptedGateway("second"))
+        return (first, second, scene.exchange([first, second], Self.routes))
+    }
+
+    @Test(
+        "who does not take it leaves it to the next",
+        arguments: [
+            GatewayOutcome.down("x"), .busy(nil, "x"), .busy(.seconds(10), "x"), .fault("x"), .unsuited("x"),
+        ])
+    func handedOn(_ outcome: GatewayOutcome) async throws {
+        try await Scene.with { scene in
+            let (first, second, exchange) = pair(scene) { _ in outcome }
+            let report = await scene.send(message(), over: exchange)
+            #expect(report.outcome == .accepted(by: "second") && report.gateway == "second")
+            #expect(report.tries.map(\.outcome) == [outcome, .accepted])
+            #expect(first.got == [message().id] && second.got == [message().id])
+        }
+    }
+
+    @Test func aNumberThatIsRefusedIsRefused() async throws {
+        try await Scene.with { scene in
+            let (_, second, exchange) = pair(scene) { _ in .refused("no such number") }
+            #expect(await scene.send(message(), over: exchange).outcome == .refused("first: no such number"))
+            #expect(second.got.isEmpty)
+        }
+    }
+
+    @Test func whereNobodyTakesIt() async throws {
+        try await Scene.with { scene in
+            let (first, second, exchange) = pair(scene) { _ in .down("x") }
+            second.answer { _ in .unsuited("y") }
+            #expect(await scene.send(message(), over: exchange).outcome == .retryAfter(nil, "first: x; second: y"))
+            first.answer { _ in .fault("z") }
+            #expect(await scene.send(message(), over: exchange).outcome == .undeliverable("first: z; second: y"))
+        }
+        try await Scene.with { scene in
+            let german = TextRouting.Route(gateway: "first", prefixes: [NumberPrefix.country(of: "+49")])
+            let exchange = scene.exchange([ScriptedGateway("first")], [german])
+            let outcome = await scene.send(message(1, to: "+12025550123"), over: exchange).outcome
+            #expect(outcome == .undeliverable("no gateway takes numbers of that country"))
+        }
+    }
+
+    @Test func whereAllAreLeftAloneItSaysForHowLong() async throws {
+        try await Scene.with { scene in
+            let (_, second, exchange) = pair(scene) { _ in .fault("x") }
+            second.answer { _ in .busy(.seconds(60), "y") }
+            _ = await scene.send(message(1), over: exchange)
+            scene.time.advance(by: .seconds(1))
+            let report = await scene.send(message(2), over: exchange)
+            #expect(report.tries.isEmpty)
+            guard case .retryAfter(.seconds(4), _) = report.outcome else {
+                Issue.record("\(report.outcome)")
+                return
+            }
+            #expect(exchange.trouble != nil && exchange.leftAlone == ["first", "second"])
+        }
+    }
+
+    /// The first gateway is dead from nine to ten past nine.
+    @Test func aMorning() async throws {
+        try await Scene.with { scene in
+            let nine = scene.time.instant()
+            let isDead = Mutex(true)
+            let (first, second, exchange) = pair(scene) { _ in
+                isDead.withLock { $0 } ? .down("nobody listens") : .accepted
+            }
+            var sent = 0
+            // A message every second, for half an hour.
+            for second in 0..<1800 {
+                if second == 600 { isDead.withLock { $0 = false } }
+                scene.time.advance(to: nine + .seconds(Int64(second)))
+                sent += 1
+                let outcome = await scene.send(message(sent), over: exchange).outcome
+                guard case .accepted(_) = outcome else {
+                    Issue.record("\(second): \(outcome)")
+                    return
+                }
+            }
+            let before = Set((0..<600).map { message($0 + 1).id })
+            // Every message was brought to one that took it, and to no two.
+            let late = first.got.filter { !before.contains($0) }
+            #expect(second.got.count + late.count == sent && Set(second.got).isDisjoint(with: late))
+            // While it was dead it was asked now and then: three times, and after 5, 10, 20, 40, 80, 160 and 300 s.
+            #expect(first.got.count { before.contains($0) } == 9)
+            // It is back within five minutes, and then has all again.
+            #expect(late.count >= 900 && late.last == message(sent).id)
+            #expect(scene.sink.lines.count { $0.contains("event=sms.gateway.left_alone") } == 1)
+            #expect(scene.sink.lines.count { $0.contains("event=sms.gateway.back") } == 1)
+        }
+    }
+
+    @Test func oneThatHangsHoldsUpNobodyForLong() async throws {
+        try await Scene.with { scene in
+            let time = scene.time
+            let (first, second, exchange) = pair(scene) { _ in
+                time.advance(by: .seconds(10))
+                return .ambiguous("no answer in time")
+            }
+            for number in 1...3 {
+                guard case .ambiguous(_) = await scene.send(message(number), over: exchange).outcome else {
+                    Issue.record("\(number)")
+                    return
+                }
+            }
+            // From here on it is left alone.
+            for number in 4...20 {
+                #expect(await scene.send(message(number), over: exchange).outcome == .accepted(by: "second"))
+            }
+            #expect(first.got.count == 3 && second.got.count == 17)
+        }
+    }
+
+    @Test func nobodyIsAskedWhenTheTimeIsOver() async throws {
+        try await Scene.with { scene in
+            let time = scene.time
+            let (first, second, exchange) = pair(scene) { _ in
+                time.advance(by: .seconds(25))
+                return .down("not reached")
+            }
+            guard case .retryAfter(_, _) = await scene.send(message(1), over: exchange).outcome else {
+                Issue.record("it was sent")
+                return
+            }
+            #expect(first.got.count == 1 && second.got.isEmpty)
+            _ = await scene.send(message(2), over: exchange, left: .milliseconds(500))
+            #expect(first.got.count == 1 && second.got.isEmpty)
+        }
+    }
+
+    @Test func partsAndCostsAreTold() async throws {
+        final class Seen: TextObserver {
+            let sent = Mutex<[String]>([])
+            let tried = Mutex<[String]>([])
+            func tried(gateway: String, _ outcome: GatewayOutcome.Word, after: Duration) {
+                tried.withLock { $0.append("\(gateway) \(outcome.rawValue)") }
+            }
+            func sent(gateway: String, parts: Int, cost: Int64) {
+                sent.withLock { $0.append("\(gateway) \(parts) \(cost)") }
+            }
+        }
+        try await Scene.with { scene in
+            let seen = Seen()
+            let gateways = [ScriptedGateway("first") { _ in .down("x") }, ScriptedGateway("second")]
+            let exchange = scene.exchange(
+                gateways, [.init(gateway: "first"), .init(gateway: "second", tariff: [.all: 75_000])], observer: seen)
+            let report = await scene.send(
+                message(1, String(repeating: "x", count: 161)), over: exchange)
+            #expect(report.parts == 2 && report.cost == 150_000)
+            #expect(seen.sent.withLock { $0 } == ["second 2 150000"])
+            #expect(seen.tried.withLock { $0 } == ["first down", "second accepted"])
+        }
+    }
+
+    @Test func messagesDoNotPrintThemselves() {
+        let one = message(1, "code 123456")
+        #expect(!"\(one)".contains("123456") && !String(reflecting: one).contains("123456"))
+        #expect(!"\(one)".contains(one.to))
+    }
+}
