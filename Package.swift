@@ -185,7 +185,7 @@ let package = Package(
                 "twoefay",
                 "twoefayd",
             ]),
-        tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "World"]),
+        tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "TestSupport", "World"]),
         tests(
             "EndToEnd",
             [
