@@ -164,7 +164,6 @@ CREATE TABLE IF NOT EXISTS challenge (
     uv varchar(16),                         -- how that phone made sure of its owner: none, passcode, biometric
     approves binary(32),                    -- of an approval: the digest of what it is for
     used_by binary(16),                     -- of an approval: the operation that it was used for
-    guesses int NOT NULL,                   -- wrong codes so far
     asked_at datetime(3) NOT NULL,
     expires_at datetime(3) NOT NULL,
     decided_at datetime(3),
@@ -181,7 +180,7 @@ CREATE TABLE IF NOT EXISTS step (
     factor varchar(16) NOT NULL,
     state varchar(16) NOT NULL,             -- queued, sent, seen; refused, undeliverable, expired, answered, skipped never change again
     at datetime(3) NOT NULL,
-    reason varchar(64),                     -- why nothing came of a push, mostly in the push service's words
+    reason varchar(64),                     -- why nothing came of it, mostly in the words of the service that carries it
     PRIMARY KEY (challenge_id, ordinal)
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 

@@ -8,6 +8,8 @@ import World
 /// What is counted of the five verbs. Labels are words of this program: never a website, a user, or what a peer sent.
 public struct RelayMetrics: Sendable {
     private let asked: Counters<Factor?>
+    private let begun: Counters<Factor>
+    private let codes: Counters<CodeOutcome>
     private let limits: Counters<Limit>
     private let ended: Counters<End>
     private let pushes: Counters<PushOutcome.Word>
@@ -41,10 +43,19 @@ public struct RelayMetrics: Sendable {
             "Challenges asked, by the factor that they began with: pull where nothing was pushed, none without a phone.",
             by: ["factor"], Factor.allCases + [nil]
         ) { [$0?.rawValue ?? "none"] }
+        begun = registry.counters(
+            "twoefay_factors_begun_total",
+            "Factors that began under a challenge after it was asked, by themselves or by hand, and those that are sent.",
+            by: "factor")
+        codes = registry.counters(
+            "twoefay_codes_total",
+            "Codes handed in at /backup: right, wrong (counted against the user), void (of a form that none of the user's "
+                + "codes has) or early (not tried: too soon after a wrong one, 429).", by: "outcome")
         limits = registry.counters(
             "twoefay_limits_reached_total",
             "What was held back: login (a user was asked too often, 429), push (a user was asked without a push), guess "
-                + "(no code is tried any more, 429), code (an address has to wait for wrong ones at /verify or /revoke, 429), "
+                + "(no code is tried so soon after a wrong one, 429), sending (a code or push is not sent again so soon or so "
+                + "often, 429), code (an address has to wait for wrong ones at /verify or /revoke, 429), "
                 + "text (no text message went out).",
             by: "limit")
         ended = registry.counters(
@@ -84,6 +95,10 @@ extension RelayMetrics {
     /// A challenge was asked, which begins with that factor.
     func asked(_ factor: Factor?) { asked.add(factor) }
 
+    func began(_ factor: Factor) { begun.add(factor) }
+
+    func handedIn(_ outcome: CodeOutcome) { codes.add(outcome) }
+
     func reached(_ limit: Limit) { limits.add(limit) }
 
     /// A challenge has its end: a reason is a failure's, a proof is an answer's.
@@ -111,12 +126,19 @@ enum Limit: String, CaseIterable {
     case login
     /// A user was pushed to too often: asked, but quietly.
     case push
-    /// A challenge had its share of wrong codes: none is tried any more.
+    /// A wrong code came a moment ago: none is tried yet.
     case guess
+    /// A challenge had its share of pushes and messages, or had one a moment ago: none is sent.
+    case sending
     /// An address sent wrong activation codes, or many revocation codes: it has to wait.
     case code
     /// A user, a country or the day had its share of text messages: none was begun.
     case text
+}
+
+/// What a code was that a website handed in.
+enum CodeOutcome: String, CaseIterable {
+    case right, wrong, void, early
 }
 
 extension PushOutcome {

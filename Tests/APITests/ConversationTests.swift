@@ -127,23 +127,42 @@ struct ConversationTests {
         #expect(await phone.send("POST", "/failure", ["challenge": .string(second)]).code == "already_decided")
     }
 
-    @Test func everyCodeIsWrongAndTheGuessesEnd() async throws {
+    @Test func wrongCodesSlowDownAndLockInTheEnd() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["guesses": "3"])
         _ = try await shop.enrol("bob")
         let (challenge, _) = try await shop.login("bob")
-        for _ in 0..<3 {
-            let answer = await shop.send("POST", "/backup", ["challenge": .string(challenge), "otp": "123456"])
-            #expect(answer.status == 200)
-            #expect(answer["login"] == "failure")
-            #expect(answer["challenge"]?.string == challenge)
+        func guess() async -> Response {
+            await shop.send("POST", "/backup", ["challenge": .string(challenge), "otp": "000000"])
         }
-        let over = await shop.send("POST", "/backup", ["challenge": .string(challenge), "otp": "123456"])
-        #expect(over.status == 429)
-        #expect(over.code == "limited")
-        #expect(Int(over.fields["retry-after"] ?? "") ?? 0 > 0)
-        // The codes are used up; the phone still counts.
-        #expect(await shop.send("POST", "/auth", ["challenge": .string(challenge)])["login"] == "wait")
+        // Whoever has no codes is told the same, and nothing is counted.
+        for _ in 0..<5 { #expect(await guess()["login"] == "failure") }
+        // Of RFC 4226: none of its first codes is this one.
+        try await shop.give(.hotp, to: "bob", at: "shop")
+        for count in 1...3 {
+            let wrong = await guess()
+            #expect(wrong.status == 200 && wrong["login"] == "failure")
+            #expect(wrong["challenge"]?.string == challenge)
+            #expect(wrong["reason"]?.string == (count == 3 ? "locked" : nil))
+            guard count < 3 else { break }
+            let early = await guess()
+            #expect(early.status == 429 && early.code == "limited")
+            #expect(early.fields["retry-after"] == "\(5 * count)")
+            rig.relay.time.advance(by: Failures.pause * count)
+        }
+        #expect(await guess().code == "already_decided")
+        #expect(await shop.send("POST", "/auth", ["challenge": .string(challenge)])["reason"] == "locked")
+    }
+
+    @Test(arguments: ["12345", "123456789", "12 3456", " 123456", "123456\n", "١٢٣٤٥٦", "abcd-efgh"])
+    func whatCanBeNoCodeIsToldSo(typed: String) async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        _ = try await shop.enrol("bob")
+        let (challenge, _) = try await shop.login("bob")
+        let answer = await shop.send("POST", "/backup", ["challenge": .string(challenge), "otp": .string(typed)])
+        #expect(answer.status == 400 && answer.code == "invalid", "\(answer.text)")
+        #expect(answer.faults.allSatisfy { $0.hasPrefix("otp ") } && answer.faults.count == 1)
     }
 
     @Test func customHeaderFieldsCountWhereTheBodySaysNothing() async throws {

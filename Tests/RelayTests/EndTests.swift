@@ -46,7 +46,8 @@ import World
         cast.rig.time.advance(by: .seconds(300))
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
             try await cast.rig.on { relay in
-                try await relay.backup(asked.challenge, of: nil, by: cast.shop, as: relay.operations.new())
+                try await relay.backup(
+                    asked.challenge, of: nil, code: "123456", by: cast.shop, as: relay.operations.new())
             }
         }
         #expect(try await approveFromBefore(asked, cast) == nil)

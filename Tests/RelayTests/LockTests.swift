@@ -214,8 +214,8 @@ import World
         // As if two had been asked at once by a version that allowed it.
         try rig.execute(
             """
-            INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, guesses, asked_at, expires_at,
-            operation) SELECT x'00000000000000000000000000000007', website_id, user_id, 'sent', policy, context, nonce, 0,
+            INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at,
+            operation) SELECT x'00000000000000000000000000000007', website_id, user_id, 'sent', policy, context, nonce,
             asked_at, expires_at, operation FROM challenge
             """)
         let seven = try #require(ChallengeID([UInt8](repeating: 0, count: 15) + [7]))

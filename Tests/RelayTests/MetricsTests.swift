@@ -136,19 +136,26 @@ import World
         }
     }
 
-    @Test func codesBeyondTheLimitAreSeen() async throws {
+    @Test func codesThatComeTooSoonAreSeen() async throws {
         let rig = try await RelayRig(.memory)
-        let shop = try await rig.website("shop", policies: ["guesses": "2"])
-        let (user, _, _) = try await rig.enrolled("ada", at: shop)
+        let shop = try await rig.website("shop")
+        let (user, _, phone) = try await rig.enrolled("ada", at: shop)
+        // Of RFC 4226: none of its first codes is this one.
+        try rig.addFactor(.hotp, of: phone.user, at: shop)
         let asked = try await rig.on { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
         for count in 1...4 {
             _ = try? await rig.on { relay in
-                try await relay.backup(asked.challenge, of: nil, by: shop, as: relay.operations.new())
+                try await relay.backup(
+                    asked.challenge, of: nil, code: "000000", by: shop, as: relay.operations.new())
             }
             let reached = rig.registry.number("twoefay_limits_reached_total{limit=\"guess\"}")
-            #expect(reached == Double(max(0, count - 2)), "after \(count)")
+            #expect(reached == Double(count - 1), "after \(count)")
+            let codes = ["wrong": 1.0, "early": Double(count - 1), "right": 0, "void": 0]
+            for (outcome, expected) in codes {
+                #expect(rig.registry.number("twoefay_codes_total{outcome=\"\(outcome)\"}") == expected, "\(outcome)")
+            }
         }
     }
 

@@ -89,8 +89,9 @@ extension Field where Value == String {
 }
 
 extension Field where Value: RawRepresentable<String> & CaseIterable {
-    static func word(_ name: String, _ summary: String) -> Field {
-        let words = Value.allCases.map(\.rawValue)
+    /// - Parameter choices: those that may be said; all where nil.
+    static func word(_ name: String, _ summary: String, of choices: [Value]? = nil) -> Field {
+        let words = (choices ?? Array(Value.allCases)).map(\.rawValue)
         return Field(
             name: name, summary: summary, schema: ["type": "string", "enum": .array(words.map { .string($0) })]
         ) { value, parameter, faults in
@@ -98,7 +99,7 @@ extension Field where Value: RawRepresentable<String> & CaseIterable {
                 faults.append(FieldFault(parameter, .type, "must be a string"))
                 return nil
             }
-            guard let word = Value(rawValue: text) else {
+            guard words.contains(text), let word = Value(rawValue: text) else {
                 let list = words.joined(separator: ", ")
                 faults.append(FieldFault(parameter, .format, "must be one of \(list)"))
                 return nil

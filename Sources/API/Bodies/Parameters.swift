@@ -78,4 +78,15 @@ enum Parameters {
     static let expiresIn = Field.integer(
         "expires_in", Policy.lifetimes, "Seconds until the challenge expires; the policy's where nothing is said")
     static let otp = Field.digits("otp", 6...10, "The code that the user typed")
+    /// Nothing is trimmed from digits, and no other script's are taken.
+    static let anyCode = Field.text(
+        "otp", limit: 64, "The code that the user typed: 6 to 8 digits, or a recovery code",
+        rule: { CodeWindow.isCode($0) ? nil : "must be 6 to 8 digits, or a recovery code" })
+    static let factors = Field<[Factor]>.values(
+        "factors", limit: Factor.choices.count, "Of the policy's factors only these, in the policy's order",
+        of: choice)
+    static let minAssurance = Field<Assurance>.word(
+        "min_assurance", "The least that a success has to be worth; the policy's where that is more")
+    static let factor = choice
+    private static let choice = Field<Factor>.word("factor", "What to begin", of: Factor.choices)
 }

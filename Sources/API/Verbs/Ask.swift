@@ -3,7 +3,7 @@ import JSON
 import Relay
 import World
 
-/// Ask: /login, and taking it back.
+/// Ask: /login, going on to another factor, and taking it back.
 enum Ask {
     typealias P = Parameters
 
@@ -15,11 +15,20 @@ enum Ask {
                 [
                     P.token.optional, P.username.optional, P.request.optional, P.number.optional, P.ip.optional,
                     P.userAgent.optional, P.service.optional, P.action.optional, P.details.optional,
-                    P.expiresIn.optional,
+                    P.expiresIn.optional, P.factors.optional, P.minAssurance.optional,
                 ], oneOf: ["token", "username"],
                 answers: [
                     (201, "login: verified or unverified, challenge, number?, factor, expires_at"),
                     (429, "this user was asked too often"),
+                ])),
+        Route(
+            "POST", "/challenge/{challenge}/factor", "Begins a factor now, or sends its code again",
+            Form(
+                .website(begin), [P.factor.required],
+                answers: [
+                    (202, "challenge, factor, state, reason?"), (403, "the challenge does not take this factor"),
+                    (409, "the user has none that works now, or the challenge has its end"),
+                    (429, "it was sent a moment ago, or often enough"),
                 ])),
         Route(
             "DELETE", "/challenge/{challenge}", "Takes a challenge back",
@@ -36,7 +45,8 @@ enum Ask {
             LoginRequest(
                 subject: subject, username: username, request: call[P.request], number: call[P.number],
                 ip: call[P.ip], userAgent: call[P.userAgent], service: call[P.service], action: call[P.action],
-                details: call[P.details] ?? [], expiresIn: call[P.expiresIn]), by: website, as: call.operation)
+                details: call[P.details] ?? [], expiresIn: call[P.expiresIn], factors: call[P.factors],
+                minAssurance: call[P.minAssurance]), by: website, as: call.operation)
         var body: JSONObject = [
             "login": .string(asked.verified ? "verified" : "unverified"), "challenge": .string(asked.challenge.text),
         ]
@@ -44,6 +54,17 @@ enum Ask {
         body.set("factor", .word(asked.factor))
         body.set("expires_at", .string(asked.expiresAt.rfc3339))
         return .answer(Answer(201, body))
+    }
+
+    @Sendable static func begin(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+        guard let challenge = ChallengeID(try call.place("challenge")) else { throw .notFound }
+        let begun = try await call.relay.begin(
+            try call.required(P.factor), of: challenge, by: website, as: call.operation)
+        var body: JSONObject = [
+            "challenge": .string(challenge.text), "factor": .word(begun.factor), "state": .word(begun.state),
+        ]
+        if let reason = begun.reason { body.set("reason", .string(reason)) }
+        return .answer(Answer(202, body))
     }
 
     @Sendable static func cancel(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {

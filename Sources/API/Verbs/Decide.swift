@@ -34,11 +34,14 @@ enum Decide {
         Route(
             "POST", "/backup", "Hands in a code that the user typed",
             Form(
-                .website(backup), [P.challenge.optional, P.token.optional, P.otp.required],
+                .website(backup), [P.challenge.optional, P.token.optional, P.anyCode.required],
                 oneOf: ["challenge", "token"],
-                answers: [(200, "login: success or failure, and what /auth says"), (429, "the guesses are used up")])),
+                answers: [
+                    (200, "login: success or failure, and what /auth says"),
+                    (409, "it has its end; login says which"), (429, "too soon after a wrong code"),
+                ])),
         Route(
-            "POST", "/user/{username}/unlock", "Lets a user be asked again after too many wrong numbers",
+            "POST", "/user/{username}/unlock", "Lets a user be asked again after too many wrong numbers or codes",
             Form(
                 .website(unlock), [P.recoveryCode.optional],
                 answers: [
@@ -70,8 +73,10 @@ enum Decide {
     @Sendable static func backup(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
         let challenge: ChallengeID? = try call.id(P.challenge)
         let token: UserToken? = try call.id(P.token)
-        let told = try await call.relay.backup(challenge, of: token, by: website, as: call.operation)
-        return .answer(Answer(200, told.json(login: "failure")))
+        let told = try await call.relay.backup(
+            challenge, of: token, code: try call.required(P.anyCode), by: website, as: call.operation)
+        // The challenge may be open still: of the code it is said that it was wrong.
+        return .answer(Answer(200, told.json(login: told.result == .success ? nil : "failure")))
     }
 
     @Sendable static func unlock(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {

@@ -59,7 +59,7 @@ public enum Subject: Sendable, Equatable {
     case username(String)
 }
 
-/// A user as Ask needs it: its active phones, and whether there is room for one more challenge.
+/// A user as Ask needs it: its active phones and code factors, and whether there is room for one more challenge.
 public struct Askable: Sendable, Equatable {
     public struct Phone: Sendable, Equatable {
         public let id: DeviceID
@@ -84,13 +84,16 @@ public struct Askable: Sendable, Equatable {
     public let user: UserID
     public let username: String
     public let phones: [Phone]
+    /// Kinds of active code factors.
+    public let codes: [Factor]
     /// When the challenge was asked that must count no more before there is room for another; nil while there is room.
     public let limitedBy: Timestamp?
 
-    public init(user: UserID, username: String, phones: [Phone], limitedBy: Timestamp?) {
+    public init(user: UserID, username: String, phones: [Phone], codes: [Factor], limitedBy: Timestamp?) {
         self.user = user
         self.username = username
         self.phones = phones
+        self.codes = codes
         self.limitedBy = limitedBy
     }
 }
@@ -106,11 +109,21 @@ public struct NewChallenge: Sendable {
     public let number: String?
     /// Of an approval: the digest of what it is for.
     public let approves: [UInt8]?
-    /// Where nothing is pushed: the factor that is left, if the user has one.
+    /// Where nothing is pushed: the factor that it begins with, if that needs nothing sent.
     public let otherwise: Factor?
     public let pushes: [Errand]
     public let expiry: ErrandID
+    public let next: Next?
     public let askedAt: Timestamp
+
+    /// When the next factor begins by itself.
+    public struct Next: Sendable, Equatable {
+        public let id: ErrandID
+        /// Nil where it waits for the one before it to come to nothing.
+        public let due: Timestamp?
+        /// The relay that begins it right away.
+        public let holder: RelayID?
+    }
 
     /// A push that is written down before it is sent.
     public struct Errand: Sendable {

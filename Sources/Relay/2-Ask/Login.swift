@@ -15,6 +15,10 @@ public struct LoginRequest: Sendable {
     public var details: [Context.Detail]
     /// Seconds; the policy's lifetime where nil.
     public var expiresIn: Int?
+    /// Of the policy's factors only these.
+    public var factors: [Factor]?
+    /// Where it is more than the policy's.
+    public var minAssurance: Assurance?
     /// Of an approval: the digest of what it is for, and the phone that wants to be bound.
     var approves: [UInt8]?
     var device: DeviceID?
@@ -22,7 +26,9 @@ public struct LoginRequest: Sendable {
     public init(
         subject: Subject, username: String? = nil, request: String? = nil, number: String? = nil, ip: String? = nil,
         userAgent: String? = nil,
-        service: String? = nil, action: String? = nil, details: [Context.Detail] = [], expiresIn: Int? = nil
+        service: String? = nil, action: String? = nil, details: [Context.Detail] = [], expiresIn: Int? = nil,
+        factors: [Factor]? = nil,
+        minAssurance: Assurance? = nil
     ) {
         self.subject = subject
         self.username = username
@@ -34,6 +40,8 @@ public struct LoginRequest: Sendable {
         self.action = action
         self.details = details
         self.expiresIn = expiresIn
+        self.factors = factors
+        self.minAssurance = minAssurance
     }
 }
 
@@ -43,6 +51,7 @@ public struct Asked: Sendable, Equatable {
     public let verified: Bool
     /// Nil where none is asked for, and where the user is not asked at all.
     public let number: String?
+    /// Nil where nothing is under way: a recovery code may be taken all the same.
     public let factor: Factor?
     public let expiresAt: Timestamp
 }
@@ -52,8 +61,7 @@ extension Relay {
         _ request: LoginRequest, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Asked {
         let now = time.now()
-        let limits = AskLimits(
-            since: now - Policy.limitWindow, logins: website.policy.loginLimit, pushes: website.policy.pushLimit)
+        let limits = limits(website.policy, at: now)
         let subject = try await ask("login") { () async throws(StoreFailure) in
             try await store.subject(request.subject, of: website.id, within: limits)
         }
@@ -71,41 +79,43 @@ extension Relay {
         switch outcome {
         case .gone: throw .notFound
         case .limited(let blocker): throw limited(by: blocker, subject, website)
-        case .stored(let stored): return asked(stored, by: plan, about: subject, website)
+        case .stored(let stored): return await asked(stored, by: plan, about: subject, website)
         }
+    }
+
+    func limits(_ policy: Policy, at now: Timestamp) -> AskLimits {
+        AskLimits(since: now - Policy.limitWindow, logins: policy.loginLimit, pushes: policy.pushLimit)
     }
 
     /// What follows from a challenge that is in the store.
     private func asked(
         _ stored: StoredChallenge, by plan: Plan, about subject: Askable, _ website: Website
-    ) -> Asked {
+    ) async -> Asked {
         let challenge = plan.challenge
+        var factor = stored.factor
+        // What has to be sent begins in a change of its own, which a repetition finds done.
+        if plan.beginsWithMessage, factor == nil, !stored.life.state.isEnd {
+            factor = await advance(challenge.id, because: .asked)
+        }
         let isRefused = stored.life.reason == .locked || stored.life.reason == .frozen
         log.info(
             "challenge.asked",
             [
                 .website: website.name, .user: subject.user.text, .challenge: challenge.id.text,
-                .factor: stored.factor?.rawValue ?? "none", .reason: stored.life.reason?.rawValue,
+                .factor: factor?.rawValue ?? "none", .reason: stored.life.reason?.rawValue,
             ])
         for superseded in stored.superseded { waits.fire(.challenge(superseded)) }
         if !stored.life.state.isEnd { waits.fire(.user(subject.user)) }
         // A challenge that an earlier run of this operation stored ends when that run said, not now and a lifetime: its
         // pushes are in the outbox, or were sent long ago.
         if stored.life.expiresAt == challenge.life.expiresAt {
-            count(stored, wasToPush: !plan.deliveries.isEmpty)
+            count(stored, beganWith: factor, wasToPush: !plan.deliveries.isEmpty)
             for superseded in stored.superseded { ended(superseded, .superseded) }
-            for delivery in plan.deliveries where stored.pushes.contains(delivery.push.id) {
-                log.info(
-                    "push.queued",
-                    [
-                        .challenge: challenge.id.text, .device: delivery.device.text, .push: delivery.push.id.text,
-                    ])
-                spawn { await self.deliver(delivery) }
-            }
+            for delivery in plan.deliveries where stored.pushes.contains(delivery.push.id) { send(delivery) }
         }
         return Asked(
             challenge: challenge.id, verified: !subject.phones.isEmpty, number: isRefused ? nil : stored.number,
-            factor: stored.factor, expiresAt: stored.life.expiresAt)
+            factor: factor, expiresAt: stored.life.expiresAt)
     }
 
     private func limited(by blocker: Timestamp, _ subject: Askable, _ website: Website) -> Refusal {
@@ -114,8 +124,8 @@ extension Relay {
         return .limited(retryAfter: blocker + Policy.limitWindow - time.now())
     }
 
-    private func count(_ stored: StoredChallenge, wasToPush: Bool) {
-        metrics.asked(stored.factor)
+    private func count(_ stored: StoredChallenge, beganWith factor: Factor?, wasToPush: Bool) {
+        metrics.asked(factor)
         if stored.life.state.isEnd {
             metrics.ended(stored.life.reason, nil)
         } else if wasToPush, stored.pushes.isEmpty {
@@ -126,6 +136,7 @@ extension Relay {
     private struct Plan {
         let challenge: NewChallenge
         let deliveries: [Delivery]
+        let beginsWithMessage: Bool
     }
 
     /// Everything about the new challenge that follows from the request, the policy and the operation.
@@ -148,33 +159,91 @@ extension Relay {
             place: place, userAgent: request.userAgent, request: request.request, numberDigits: digits,
             device: request.device?.text, createdAt: now, expiresAt: expiresAt)
         let id: ChallengeID = operation.identifier("challenge")
-        // The others can still ask for what waits for them.
-        let canAsk = subject.phones.contains { $0.hasKey }
-        let pushable = subject.phones.filter {
-            push?.reaches($0.platform, pushToken: $0.pushToken, canAsk: canAsk) == true
-        }
-        let reachable = !subject.phones.isEmpty || policy.answers == .website
+        let means = means(phones: subject.phones, codes: subject.codes)
+        let narrowed = try narrowed(policy, by: request, asksNumber: digits > 0, means)
+        let cascade = Cascade(factors: narrowed.factors)
+        let first = cascade.first(means)
         var life = ChallengeLife(expiresAt: expiresAt)
-        if !reachable, let over = try? life.after(.giveUp(.undeliverable), at: now) { life = over }
-        let errands = reachable ? pushable.map { errand(to: $0.id, now, operation) } : []
-        let challenge = NewChallenge(
-            id: id, website: website.id, user: subject.user, life: life, policy: policy.json,
-            context: context.bytes, nonce: operation.secret("nonce", count: 16), number: number,
-            approves: request.approves, otherwise: subject.phones.isEmpty ? nil : .pull, pushes: errands,
-            expiry: operation.identifier("expiry"), askedAt: now)
-        let deliveries = zip(errands, pushable).map { errand, phone in
-            let push = Push(
-                id: errand.id, challenge: id, deviceToken: phone.pushToken, environment: phone.environment,
-                detail: policy.pushDetail, website: website.displayName, service: request.service, ip: request.ip,
-                place: place, expiresAt: expiresAt, deliverBy: Delivery.deliverBy(now, expiresAt, at: now))
-            return Delivery(push: push, device: phone.id, askedAt: now)
+        // A website that answers for its users needs no factor of this relay's.
+        if !cascade.canAnswer(means), policy.answers != .website,
+            let over = try? life.after(.giveUp(.undeliverable), at: now)
+        {
+            life = over
         }
-        return Plan(challenge: challenge, deliveries: deliveries)
+        let deliveries = deliveries(
+            to: first == .push ? pushable(subject.phones) : [], of: id, by: website.displayName, narrowed,
+            showing: (request.service, request.ip, place), until: expiresAt, at: now, as: operation)
+        let isSent = first?.isSent == true
+        let challenge = NewChallenge(
+            id: id, website: website.id, user: subject.user, life: life, policy: narrowed.json,
+            context: context.bytes, nonce: operation.secret("nonce", count: 16), number: number,
+            approves: request.approves, otherwise: isSent ? nil : first == .push ? .pull : first,
+            pushes: deliveries.map { errand(for: $0, at: now) }, expiry: operation.identifier("expiry"),
+            next: first.flatMap { next(after: $0, cascade, means, narrowed, at: now, operation) }, askedAt: now)
+        return Plan(challenge: challenge, deliveries: deliveries, beginsWithMessage: isSent)
     }
 
-    private func errand(to device: DeviceID, _ now: Timestamp, _ operation: Operation) -> NewChallenge.Errand {
-        NewChallenge.Errand(
-            id: operation.identifier("push \(device.text)"), device: device, leasedUntil: now + Self.lease,
-            holder: id)
+    /// The policy for this challenge: what the website wants of it now, and of an approval the strongest alone.
+    private func narrowed(
+        _ policy: Policy, by request: LoginRequest, asksNumber: Bool, _ means: Cascade.Means
+    ) throws(Refusal) -> Policy {
+        let wanted = policy.narrowed(to: request.factors, atLeast: nil, asksNumber: asksNumber)
+        guard !wanted.factors.isEmpty else {
+            let allowed = policy.factors.map(\.rawValue).joined(separator: ", ")
+            throw .invalid([
+                FieldFault(
+                    "factors", .mismatch,
+                    "names none that this website's policy allows with assurance \(wanted.minAssurance.rawValue): "
+                        + "factors is \(allowed)")
+            ])
+        }
+        let narrowed = policy.narrowed(to: request.factors, atLeast: request.minAssurance, asksNumber: asksNumber)
+        guard !narrowed.factors.isEmpty else {
+            let left = wanted.factors.map(\.rawValue).joined(separator: ", ")
+            throw .invalid([
+                FieldFault("min_assurance", .mismatch, "is more than any of \(left) is worth for this login")
+            ])
+        }
+        return request.approves == nil ? narrowed : narrowed.strongest(of: means)
+    }
+
+    /// What sees to it that something follows. A message that is first to be sent follows on the challenge itself: this
+    /// relay begins it at once, and another one does if this one dies before.
+    private func next(
+        after first: Factor, _ cascade: Cascade, _ means: Cascade.Means, _ policy: Policy, at now: Timestamp,
+        _ operation: Operation
+    ) -> NewChallenge.Next? {
+        let id: ErrandID = operation.identifier("next")
+        if first.isSent { return NewChallenge.Next(id: id, due: now + Self.lease, holder: self.id) }
+        let tried = Cascade.Tried(factor: first, state: .queued, at: now)
+        guard cascade.next(after: [tried], means) != nil else { return nil }
+        return NewChallenge.Next(id: id, due: policy.deadline(of: first, from: now), holder: nil)
+    }
+
+    /// Phones that a push service would take a push for. The others can still ask for what waits for them.
+    func pushable(_ phones: [Askable.Phone]) -> [Askable.Phone] {
+        let canAsk = phones.contains { $0.hasKey }
+        return phones.filter { push?.reaches($0.platform, pushToken: $0.pushToken, canAsk: canAsk) == true }
+    }
+
+    /// Pushes that begin now.
+    func deliveries(
+        to phones: [Askable.Phone], of challenge: ChallengeID, by website: String, _ policy: Policy,
+        showing shown: (service: String?, ip: String?, place: String?), until expiresAt: Timestamp, at now: Timestamp,
+        as operation: Operation
+    ) -> [Delivery] {
+        phones.map { phone in
+            let push = Push(
+                id: operation.identifier("push \(phone.id.text)"), challenge: challenge, deviceToken: phone.pushToken,
+                environment: phone.environment, detail: policy.pushDetail, website: website, service: shown.service,
+                ip: shown.ip, place: shown.place, expiresAt: expiresAt,
+                deliverBy: Delivery.deliverBy(now, expiresAt, at: now))
+            return Delivery(push: push, device: phone.id, askedAt: now)
+        }
+    }
+
+    /// How the outbox has it until it is settled.
+    func errand(for delivery: Delivery, at now: Timestamp) -> NewChallenge.Errand {
+        NewChallenge.Errand(id: delivery.push.id, device: delivery.device, leasedUntil: now + Self.lease, holder: id)
     }
 }

@@ -19,6 +19,7 @@ extension Relay {
             case .push: spawn { await self.redeliver(errand) }
             case .mail, .sms: carry(errand.id)
             case .expiry: spawn { await self.expire(errand) }
+            case .next: spawn { await self.goOn(errand) }
             }
         }
         if errands?.count == Self.claimSize { spawn { await self.attend() } }
@@ -36,6 +37,11 @@ extension Relay {
             service: shown.service, ip: shown.ip, place: shown.place, expiresAt: row.expiresAt,
             deliverBy: Delivery.deliverBy(row.askedAt, row.expiresAt, at: time.now()))
         await deliver(Delivery(push: push, device: row.device, askedAt: row.askedAt, attempts: row.attempts))
+    }
+
+    private func goOn(_ errand: ClaimedErrand) async {
+        guard let challenge = errand.challenge else { return }
+        await advance(challenge, because: .due)
     }
 
     private func expire(_ errand: ClaimedErrand) async {

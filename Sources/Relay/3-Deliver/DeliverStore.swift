@@ -24,7 +24,7 @@ public struct Claim: Sendable {
 
 public struct ClaimedErrand: Sendable, Equatable {
     public enum Kind: String, Sendable, CaseIterable {
-        case push, mail, sms, expiry
+        case push, mail, sms, next, expiry
     }
 
     public let id: ErrandID

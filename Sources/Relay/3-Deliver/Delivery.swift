@@ -43,6 +43,16 @@ extension Delivery {
 }
 
 extension Relay {
+    /// A push that was written down leaves.
+    func send(_ delivery: Delivery) {
+        log.info(
+            "push.queued",
+            [
+                .challenge: delivery.push.challenge.text, .device: delivery.device.text, .push: delivery.push.id.text,
+            ])
+        spawn { await self.deliver(delivery) }
+    }
+
     /// Once at a time: its lease may be over before it is, where the store is slow or the clock is set.
     func deliver(_ delivery: Delivery) async {
         guard underWay.begin(delivery.push.id) else { return }
@@ -108,6 +118,7 @@ extension Relay {
         case _ where known.isOurFault: log.error("push.undeliverable", fields)
         default: log.warning("push.undeliverable", fields)
         }
+        if step != .sent { await advance(settlement.challenge, because: .cameToNothing) }
     }
 
     private func postpone(_ delivery: Delivery, by pause: Duration, _ reason: String) async {

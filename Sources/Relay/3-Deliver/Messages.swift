@@ -102,6 +102,9 @@ extension Relay {
         case _ where row.content.isAnnouncement: log.info(events.undeliverable, fields)
         default: log.error(events.undeliverable, fields)
         }
+        if settlement.step != .sent, let challenge = settlement.challenge {
+            await advance(challenge, because: .cameToNothing)
+        }
     }
 
     private func postpone(_ row: MessageRow, _ wish: Duration?, _ reason: String, isDoubtful: Bool = false) async {

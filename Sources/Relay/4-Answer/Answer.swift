@@ -12,9 +12,6 @@ public protocol AnswerStore: Sendable {
     /// Nil when the guard refused: it has an end already, its time is over (or not yet), or the phone may not answer any
     /// more.
     func close(_ closing: Closing, as operation: Operation) async throws(StoreFailure) -> Closed?
-    /// Counts a wrong code. False when the guesses are used up or the challenge has its end.
-    func countGuess(_ challenge: ChallengeID, limit: Int, at: Timestamp, as operation: Operation)
-        async throws(StoreFailure) -> Bool
     /// The challenge that this operation has closed; else the newest of those that the user had been asked by then.
     func challenge(of user: UserID, meantBy operation: OperationID, at: Timestamp)
         async throws(StoreFailure) -> ChallengeID?
@@ -63,7 +60,6 @@ public struct ChallengeRow: Sendable, Equatable {
     public let uv: UserVerification?
     /// Of an approval: the digest of what it is for.
     public let approves: [UInt8]?
-    public let guesses: Int
     public let decidedAt: Timestamp?
     /// The change that made it what it is.
     public let operation: OperationID
@@ -72,7 +68,7 @@ public struct ChallengeRow: Sendable, Equatable {
     public init(
         id: ChallengeID, user: UserID, token: UserToken, life: ChallengeLife, policy: String, context: [UInt8],
         nonce: [UInt8], number: String?, factor: Factor?, proof: Proof?, device: DeviceID?, receipt: String?,
-        uv: UserVerification?, approves: [UInt8]?, guesses: Int, decidedAt: Timestamp?,
+        uv: UserVerification?, approves: [UInt8]?, decidedAt: Timestamp?,
         operation: OperationID, steps: [Step]
     ) {
         self.id = id
@@ -89,7 +85,6 @@ public struct ChallengeRow: Sendable, Equatable {
         self.receipt = receipt
         self.uv = uv
         self.approves = approves
-        self.guesses = guesses
         self.decidedAt = decidedAt
         self.operation = operation
         self.steps = steps
@@ -107,6 +102,8 @@ public struct Closing: Sendable {
     /// What that phone signed.
     public var receipt: String?
     public var uv: UserVerification?
+    /// The code that the website handed in; what is known of it must still be true.
+    public var code: UsedCode?
     /// Of an answer with a wrong number: with how many failures of its phone the user is locked.
     public var guesses: Int?
     /// What log and audit call it.
@@ -115,8 +112,8 @@ public struct Closing: Sendable {
 
     public init(
         challenge: ChallengeID, life: ChallengeLife, factor: Factor? = nil, proof: Proof? = nil,
-        device: PhoneCredential? = nil, receipt: String? = nil, uv: UserVerification? = nil, guesses: Int? = nil,
-        event: StaticString, at: Timestamp
+        device: PhoneCredential? = nil, receipt: String? = nil, uv: UserVerification? = nil, code: UsedCode? = nil,
+        guesses: Int? = nil, event: StaticString, at: Timestamp
     ) {
         self.challenge = challenge
         self.life = life
@@ -125,6 +122,7 @@ public struct Closing: Sendable {
         self.device = device
         self.receipt = receipt
         self.uv = uv
+        self.code = code
         self.guesses = guesses
         self.event = event
         self.at = at
@@ -193,19 +191,25 @@ extension Relay {
                 .reason: closing.life.reason?.rawValue ?? "none",
             ])
         waits.fire(.challenge(closing.challenge))
-        if let phone = closing.device { follow(closed, closing.challenge, by: phone) }
+        if let phone = closing.device {
+            follow(closed, closing.challenge, of: phone.user, phone.website.name, by: phone.id)
+        }
         return true
     }
 
     /// What an answer did beside ending its challenge. Where its user is asked no more, an operator wants to see that.
-    func follow(_ closed: Closed, _ challenge: ChallengeID, by phone: PhoneCredential) {
+    ///
+    /// - Parameter device: the phone that answered; nil where a code did.
+    func follow(
+        _ closed: Closed, _ challenge: ChallengeID, of user: UserID, _ website: String, by device: DeviceID?
+    ) {
         if let state = closed.became {
             metrics.barred(state)
             let event: StaticString = state == .frozen ? "user.frozen" : "user.locked"
             log.warning(
                 event,
                 [
-                    .website: phone.website.name, .user: phone.user.text, .device: phone.id.text,
+                    .website: website, .user: user.text, .device: device?.text,
                     .challenge: challenge.text,
                 ])
         }
@@ -220,11 +224,13 @@ extension Relay {
         waits.fire(.challenge(challenge))
     }
 
-    func policy(of row: ChallengeRow) throws(Refusal) -> Policy {
+    func policy(of row: ChallengeRow) throws(Refusal) -> Policy { try policy(row.policy, of: row.id) }
+
+    func policy(_ json: String, of challenge: ChallengeID) throws(Refusal) -> Policy {
         do {
-            return try settings.policy.changed(by: row.policy)
+            return try settings.policy.changed(by: json)
         } catch {
-            log.error("challenge.policy", [.challenge: row.id.text, .reason: error.message])
+            log.error("challenge.policy", [.challenge: challenge.text, .reason: error.message])
             throw .broken
         }
     }

@@ -109,6 +109,11 @@ extension Relay {
         let approves = said.decision == .approve
         // Whoever says no is always heard.
         let uv = said.uv ?? .none
+        if approves, !policy.factors.contains(.push) {
+            throw await refused(
+                .policy, row.id, by: phone,
+                as: .forbidden("this challenge takes no phone's word: the website asked for \(Self.named(policy))"))
+        }
         if approves, uv < policy.minUV {
             throw await refused(
                 .verification, row.id, by: phone,
@@ -127,12 +132,14 @@ extension Relay {
             throw try await tooLate(try await settled(row), said, by: phone)
         }
         let closing = Closing(
-            challenge: row.id, life: life, factor: row.factor ?? .push, proof: said.proof, device: phone,
+            challenge: row.id, life: life, factor: row.phoneFactor, proof: said.proof, device: phone,
             receipt: said.receipt, uv: said.uv, guesses: matches ? nil : policy.guesses,
             event: "challenge.answered", at: now)
         guard try await end(closing, as: operations.new()) else { throw try await whyNotEnded(row, said, by: phone) }
         return life.result
     }
+
+    static func named(_ policy: Policy) -> String { policy.factors.map(\.rawValue).joined(separator: ", ") }
 
     private func isRight(_ number: String?, for row: ChallengeRow) -> Bool {
         guard let right = row.number else { return true }
@@ -182,6 +189,10 @@ extension Relay {
         guard try policy(of: row).answers == .website else {
             throw .forbidden("this challenge's policy does not take the website's word for an answer")
         }
+        if decision == .approve, !(try policy(of: row).factors.contains(.push)) {
+            throw .forbidden(
+                "this challenge takes no phone's word: it asked for \(Self.named(try policy(of: row)))")
+        }
         let now = time.now()
         // The same request once more, after an answer that nobody saw.
         if row.life.state.isEnd, row.operation == operation.id { return row.life.result }
@@ -199,5 +210,12 @@ extension Relay {
             try await store.challenge(row.id, of: row.user)
         }
         throw .alreadyDecided(result: try await settled(ended ?? row).life.result.rawValue)
+    }
+}
+
+extension ChallengeRow {
+    /// By what a phone answers: also long after its push was left behind.
+    fileprivate var phoneFactor: Factor {
+        steps.last { !$0.factor.isCode }?.factor ?? (steps.isEmpty ? factor ?? .push : .pull)
     }
 }

@@ -26,6 +26,6 @@ extension Relay {
         let closed = try await ask("fraud") { () async throws(StoreFailure) in
             try await store.freeze(report, as: operation)
         }
-        if let closed { follow(closed, row.id, by: phone) }
+        if let closed { follow(closed, row.id, of: phone.user, phone.website.name, by: phone.id) }
     }
 }

@@ -18,18 +18,20 @@ public struct Pending: Sendable, Equatable {
     public let context: [UInt8]
     public let expiresAt: Timestamp
     public let askedAt: Timestamp
+    public let policy: String
     /// The factor under way, where no phone has looked yet.
     public let unseen: Factor?
 
     public init(
         challenge: ChallengeID, nonce: [UInt8], context: [UInt8], askedAt: Timestamp, expiresAt: Timestamp,
-        unseen: Factor?
+        policy: String, unseen: Factor?
     ) {
         self.challenge = challenge
         self.nonce = nonce
         self.context = context
         self.askedAt = askedAt
         self.expiresAt = expiresAt
+        self.policy = policy
         self.unseen = unseen
     }
 }
@@ -39,8 +41,12 @@ extension Relay {
     public static let mostKnown = 16
 
     public func pending(for phone: PhoneCredential) async throws(Refusal) -> [Pending] {
-        let pending = try await ask("pending") { () async throws(StoreFailure) in
+        let open = try await ask("pending") { () async throws(StoreFailure) in
             try await store.pending(of: phone.user, at: time.now())
+        }
+        // Where the website wants no phone for an answer, none is shown what it could not answer.
+        let pending = open.filter { each in
+            (try? settings.policy.changed(by: each.policy))?.factors.contains(.push) != false
         }
         for each in pending {
             guard let factor = each.unseen else { continue }

@@ -19,24 +19,18 @@ extension Store: AnswerStore {
             Query(script: script) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 var steps: [ChallengeRow.Step] = []
-                for step in rows[1] {
-                    steps.append(
-                        ChallengeRow.Step(
-                            factor: try step.word(0), state: try step.word(1), at: try step.moment(2),
-                            reason: try step.optionalText(3)))
-                }
+                for step in rows[1] { steps.append(try ChallengeSteps.read(step)) }
                 let life = ChallengeLife(
                     state: try row.word(2), decision: try row.optionalWord(3), reason: try row.optionalWord(4),
                     expiresAt: try row.moment(5))
                 return ChallengeRow(
-                    id: try row.id(0), user: try row.id(1), token: try row.id(15), life: life, policy: try row.text(6),
-                    context: try row.blob(7), nonce: try row.blob(16), number: try row.optionalText(8),
+                    id: try row.id(0), user: try row.id(1), token: try row.id(14), life: life, policy: try row.text(6),
+                    context: try row.blob(7), nonce: try row.blob(15), number: try row.optionalText(8),
                     factor: try row.optionalWord(9),
                     proof: try row.optionalWord(10), device: try row.optionalID(11),
-                    receipt: try row.optionalText(17), uv: try row.optionalWord(18),
-                    approves: try row.optionalBlob(19),
-                    guesses: Int(try row.integer(12)), decidedAt: try row.optionalMoment(13),
-                    operation: try row.id(14), steps: steps)
+                    receipt: try row.optionalText(16), uv: try row.optionalWord(17),
+                    approves: try row.optionalBlob(18), decidedAt: try row.optionalMoment(12),
+                    operation: try row.id(13), steps: steps)
             })
     }
 
@@ -50,7 +44,7 @@ extension Store: AnswerStore {
         ]
         let consequence = Consequence(closing, operation)
         // What the guards say of phone and user is true until the commit: whoever changes either holds that row too.
-        var writes = closing.device.map { [Step(Locks.hold, .id($0.user))] } ?? []
+        var writes = (closing.device?.user ?? closing.code?.user).map { [Step(Locks.hold, .id($0))] } ?? []
         if life.state == .expired {
             writes.append(Step(expire, values: end + [now]))
         } else if let phone = closing.device {
@@ -60,11 +54,23 @@ extension Store: AnswerStore {
                 approves
                     ? Step(approveByPhone, values: end + known + [.integer(Int64(phone.failures))])
                     : Step(closeByPhone, values: end + known))
+        } else if let code = closing.code {
+            writes.append(code.ends(closing, end))
         } else {
             writes.append(Step(closeOpen, values: end + [now]))
         }
         let mine: [SQLValue] = [.id(closing.challenge), .id(operation)]
-        writes.append(Step(endStep, values: [.word(life.endOfStep), now, .id(closing.challenge)] + mine))
+        // What was under way and is not what was answered by led to nothing.
+        let answered: Factor? = life.endOfStep == .answered ? closing.factor : nil
+        let others: StepState = answered == nil ? life.endOfStep : .skipped
+        writes.append(
+            Step(
+                endStep,
+                values: [.word(answered), .word(life.endOfStep), .word(others), now, .id(closing.challenge)] + mine))
+        if let answered, closing.device != nil || closing.code != nil {
+            writes.append(Step(addStep, values: [.word(answered), now] + mine))
+        }
+        if let code = closing.code { writes += code.usedUp(closing, mine) }
         if let phone = closing.device {
             writes.append(Step(seePhone, values: [now, .id(phone.id)] + mine))
             if life.decision == .approve, phone.failures > 0 {
@@ -118,20 +124,6 @@ extension Store: AnswerStore {
             ])
         try await run(Query(change: change) { _ in () })
     }
-
-    public func countGuess(
-        _ challenge: ChallengeID, limit: Int, at: Timestamp, as operation: Operation
-    ) async throws(StoreFailure) -> Bool {
-        let change = Change(
-            "guess", operation,
-            [
-                Step(
-                    addGuess, .id(operation), .id(challenge), .integer(Int64(limit)), .moment(at), .id(operation)),
-                Step(
-                    auditEnd, .id(operation), .moment(at), .text("code.wrong"), .null, .id(challenge), .id(operation)),
-            ])
-        return try await run(Query(change: change) { rows in rows.happened })
-    }
 }
 
 extension ChallengeLife {
@@ -148,16 +140,15 @@ extension ChallengeLife {
 
 private let challengeColumns = """
     SELECT c.id, c.user_id, c.state, c.decision, c.reason, c.expires_at, c.policy, c.context, c.number, c.factor,
-    c.proof, c.device_id, c.guesses, c.decided_at, c.operation, u.token, c.nonce, c.receipt, c.uv, c.approves
+    c.proof, c.device_id, c.decided_at, c.operation, u.token, c.nonce, c.receipt, c.uv, c.approves
     FROM challenge c JOIN user u ON u.id = c.user_id WHERE c.id = ? AND
     """
 private let challengeOfUser = Statement(challengeColumns + " c.user_id = ?")
 private let challengeOfWebsite = Statement(challengeColumns + " c.website_id = ?")
 
 /// Of somebody else's challenge as little is read as of one that there is not.
-private let stepColumns = """
-    SELECT s.factor, s.state, s.at, s.reason FROM challenge c JOIN step s ON s.challenge_id = c.id WHERE c.id = ? AND
-    """
+private let stepColumns =
+    ChallengeSteps.columns + "challenge c JOIN step s ON s.challenge_id = c.id WHERE c.id = ? AND"
 private let stepsOfUser = Statement(stepColumns + " c.user_id = ? ORDER BY s.ordinal")
 private let stepsOfWebsite = Statement(stepColumns + " c.website_id = ? ORDER BY s.ordinal")
 
@@ -165,32 +156,49 @@ private let closedBy = Statement("SELECT challenge_id FROM audit WHERE operation
 private let newestBy = Statement(
     "SELECT id FROM challenge WHERE user_id = ? AND asked_at <= ? ORDER BY asked_at DESC, id LIMIT 1")
 
-private let end = """
-    UPDATE challenge SET state = ?, decision = ?, reason = ?, factor = coalesce(?, factor), proof = ?, device_id = ?,
-    receipt = ?, uv = ?, decided_at = ?, operation = ? WHERE id = ? AND decided_at IS NULL
-    """
-private let expire = Statement(end + " AND expires_at <= ?")
-private let closeOpen = Statement(end + " AND expires_at > ?")
+/// How a challenge gets its end.
+enum Closings {
+    static let end = """
+        UPDATE challenge SET state = ?, decision = ?, reason = ?, factor = coalesce(?, factor), proof = ?, device_id = ?,
+        receipt = ?, uv = ?, decided_at = ?, operation = ? WHERE id = ? AND decided_at IS NULL
+        """
+
+    /// This very change has ended it.
+    static let ended = " EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.operation = ?)"
+}
+
+private let expire = Statement(Closings.end + " AND expires_at <= ?")
+private let closeOpen = Statement(Closings.end + " AND expires_at > ?")
 private let closeByPhone = Statement(
-    end + """
+    Closings.end + """
          AND expires_at > ? AND EXISTS (SELECT 1 FROM device d
         WHERE d.id = ? AND d.thumbprint = ? AND d.state = 'active' AND d.user_id = challenge.user_id)
         """)
 
 /// Whoever says no need not be in good standing; whoever says yes is what was judged, down to its failures.
 private let approveByPhone = Statement(
-    end + """
+    Closings.end + """
          AND expires_at > ? AND EXISTS (SELECT 1 FROM device d JOIN user u ON u.id = d.user_id
         WHERE d.id = ? AND d.thumbprint = ? AND d.state = 'active' AND d.user_id = challenge.user_id
         AND d.failures = ? AND u.state = 'active')
         """)
 
-private let ended = " EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.operation = ?)"
-
 private let endStep = Statement(
-    "UPDATE step SET state = ?, at = ? WHERE challenge_id = ? AND state IN ('queued', 'sent', 'seen') AND" + ended)
+    """
+    UPDATE step SET state = CASE WHEN factor = ? THEN ? ELSE ? END, at = ?
+    WHERE challenge_id = ? AND state IN ('queued', 'sent', 'seen') AND
+    """ + Closings.ended)
 
-private let seePhone = Statement("UPDATE device SET last_seen_at = ? WHERE id = ? AND" + ended)
+/// Where the factor that was answered by had not begun, or was left behind.
+private let addStep = Statement(
+    """
+    INSERT INTO step (challenge_id, ordinal, factor, state, at)
+    SELECT c.id, (SELECT coalesce(max(s.ordinal), 0) + 1 FROM step s WHERE s.challenge_id = c.id), ?, 'answered', ?
+    FROM challenge c WHERE c.id = ? AND c.operation = ?
+    AND NOT EXISTS (SELECT 1 FROM step s WHERE s.challenge_id = c.id AND s.state = 'answered')
+    """)
+
+private let seePhone = Statement("UPDATE device SET last_seen_at = ? WHERE id = ? AND" + Closings.ended)
 
 /// Only where a number was asked: without one, nobody has shown that they do not guess.
 private let forgetFailures = Statement(
@@ -199,7 +207,7 @@ private let forgetFailures = Statement(
     (SELECT 1 FROM challenge c WHERE c.id = ? AND c.operation = ? AND c.number IS NOT NULL)
     """)
 
-private let dropErrands = Statement("DELETE FROM outbox WHERE challenge_id = ? AND" + ended)
+private let dropErrands = Statement("DELETE FROM outbox WHERE challenge_id = ? AND" + Closings.ended)
 
 private let auditEnd = Statement(
     Audit.columns + """
@@ -214,9 +222,3 @@ private let standingOfDevice = Statement(
 
 private let auditRefused = Statement(
     Audit.columns + " SELECT ?, ?, 'decision.refused', ?, ?, ?, ?, ?, NULL /*M! FROM DUAL */ WHERE 1 = 1" + Audit.once)
-
-private let addGuess = Statement(
-    """
-    UPDATE challenge SET guesses = guesses + 1, operation = ?
-    WHERE id = ? AND decided_at IS NULL AND guesses < ? AND expires_at > ? AND operation <> ?
-    """)

@@ -6,29 +6,24 @@ extension Store: AskStore {
     public func subject(
         _ subject: Subject, of website: WebsiteID, within limits: AskLimits
     ) async throws(StoreFailure) -> Askable? {
-        let (users, phones, blocker, key): (Statement, Statement, Statement, SQLValue) =
+        let (users, phones, codes, blocker, key): (Statement, Statement, Statement, Statement, SQLValue) =
             switch subject {
-            case .token(let token): (userByToken, phonesByToken, blockerByToken, .id(token))
-            case .username(let name): (userByName, phonesByName, blockerByName, .text(name))
+            case .token(let token): (userByToken, phonesByToken, codesByToken, blockerByToken, .id(token))
+            case .username(let name): (userByName, phonesByName, codesByName, blockerByName, .text(name))
             }
         let script = Script(
             "subject",
-            reads: [users, phones].map { Step($0, .id(website), key) } + [
+            reads: [users, phones, codes].map { Step($0, .id(website), key) } + [
                 Step(blocker, .id(website), key, .moment(limits.since), .integer(Int64(limits.logins - 1)))
             ])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 guard let user = rows[0].first else { return nil }
-                var phones: [Askable.Phone] = []
-                for row in rows[1] {
-                    phones.append(
-                        Askable.Phone(
-                            id: try row.id(0), platform: try row.word(3), pushToken: try row.text(1),
-                            environment: try row.word(2), hasKey: try row.bool(4)))
-                }
+                var codes: [Factor] = []
+                for row in rows[2] { codes.append(try row.word(0)) }
                 return Askable(
-                    user: try user.id(0), username: try user.text(1), phones: phones,
-                    limitedBy: try rows[2].first?.moment(0))
+                    user: try user.id(0), username: try user.text(1), phones: try AskablePhones.read(rows[1]),
+                    codes: codes, limitedBy: try rows[3].first?.moment(0))
             })
     }
 
@@ -70,7 +65,12 @@ extension Store: AskStore {
                 ] + user),
             Step(insertStep, values: stored),
             Step(insertExpiry, values: [.id(challenge.expiry)] + stored),
-            Step(auditAsk, values: [.id(operation), now] + stored),
+        ]
+        if let next = challenge.next {
+            writes.append(Step(insertNext, values: [.id(next.id), .moment(next.due), .id(next.holder)] + stored))
+        }
+        writes += [
+            Step(auditAsk, values: [.id(operation), now] + stored)
         ]
         let change = Change(
             "ask", operation, writes,
@@ -103,13 +103,34 @@ private let userColumns = "SELECT u.id, u.username FROM user u WHERE u.website_i
 private let userByToken = Statement(userColumns + "u.token = ?")
 private let userByName = Statement(userColumns + "u.username = ?")
 
-private let phoneColumns = """
-    SELECT d.id, d.push_token, d.environment, d.platform, d.public_key IS NOT NULL
-    FROM device d JOIN user u ON u.id = d.user_id
-    WHERE d.state = 'active' AND u.website_id = ? AND
+/// Phones that a user is asked by.
+enum AskablePhones {
+    /// Of an alias `d`.
+    static let columns = "SELECT d.id, d.push_token, d.environment, d.platform, d.public_key IS NOT NULL FROM device d "
+    static let order = " ORDER BY d.created_at, d.id"
+
+    static func read(_ rows: Rows) throws(StoreFailure) -> [Askable.Phone] {
+        var phones: [Askable.Phone] = []
+        for row in rows {
+            phones.append(
+                Askable.Phone(
+                    id: try row.id(0), platform: try row.word(3), pushToken: try row.text(1),
+                    environment: try row.word(2), hasKey: try row.bool(4)))
+        }
+        return phones
+    }
+}
+
+private let phoneColumns =
+    AskablePhones.columns + "JOIN user u ON u.id = d.user_id WHERE d.state = 'active' AND u.website_id = ? AND"
+private let phonesByToken = Statement(phoneColumns + " u.token = ?" + AskablePhones.order)
+private let phonesByName = Statement(phoneColumns + " u.username = ?" + AskablePhones.order)
+
+private let codeColumns = """
+    SELECT f.kind FROM factor f JOIN user u ON u.id = f.user_id WHERE f.state = 'active' AND u.website_id = ? AND
     """
-private let phonesByToken = Statement(phoneColumns + " u.token = ? ORDER BY d.created_at, d.id")
-private let phonesByName = Statement(phoneColumns + " u.username = ? ORDER BY d.created_at, d.id")
+private let codesByToken = Statement(codeColumns + " u.token = ?")
+private let codesByName = Statement(codeColumns + " u.username = ?")
 
 /// The newest challenges of a user, of which the last one that fills the limit is looked for. There is none while there
 /// is room.
@@ -166,12 +187,12 @@ private let insertChallenge = Statement(
     """
     INSERT INTO challenge
     (id, state, reason, policy, context, nonce, number, approves, factor, asked_at, expires_at, decided_at, operation,
-    guesses, website_id, user_id)
+    website_id, user_id)
     SELECT ?, CASE u.state WHEN 'active' THEN ? ELSE 'failed' END, CASE u.state WHEN 'active' THEN ? ELSE u.state END,
     ?, ?, ?, ?, ?,
     CASE WHEN EXISTS (SELECT 1 FROM outbox o WHERE o.challenge_id = ? AND o.kind = 'push') THEN 'push'
     WHEN u.state = 'active' THEN ? END,
-    ?, ?, CASE u.state WHEN 'active' THEN ? ELSE ? END, ?, 0, u.website_id, u.id
+    ?, ?, CASE u.state WHEN 'active' THEN ? ELSE ? END, ?, u.website_id, u.id
     FROM user u WHERE u.id = ? AND u.operation = ?
     """)
 
@@ -180,13 +201,19 @@ private let ofStored = " FROM challenge c WHERE c.id = ? AND c.operation = ?"
 private let insertStep = Statement(
     """
     INSERT INTO step (challenge_id, ordinal, factor, state, at)
-    SELECT c.id, 1, c.factor, 'queued', c.asked_at
+    SELECT c.id, 1, c.factor, CASE WHEN c.factor IN ('push', 'pull') THEN 'queued' ELSE 'sent' END, c.asked_at
     """ + ofStored + " AND c.factor IS NOT NULL")
 
 private let insertExpiry = Statement(
     """
     INSERT INTO outbox (id, kind, challenge_id, due_at, attempts)
     SELECT ?, 'expiry', c.id, c.expires_at, 0
+    """ + ofStored + " AND c.decided_at IS NULL")
+
+private let insertNext = Statement(
+    """
+    INSERT INTO outbox (id, kind, challenge_id, due_at, attempts, holder)
+    SELECT ?, 'next', c.id, ?, 0, ?
     """ + ofStored + " AND c.decided_at IS NULL")
 
 private let auditAsk = Statement(

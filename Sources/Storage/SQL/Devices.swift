@@ -79,6 +79,7 @@ public enum Phones {
         return [
             Step(dropPushes, user, .id(change.device), done),
             Steps.giveUpPushes(to: change.user, at: change.at, by: operation),
+            CascadeSteps.hasten(of: change.user, at: change.at, by: operation),
             Step(endApprovals, now, done, user, now, done),
             Steps.skip(of: change.user, at: change.at, by: operation),
             Step(dropErrandsOfApprovals, user, done),

@@ -13,7 +13,7 @@ extension Store: PendingStore {
                         Pending(
                             challenge: try row.id(0), nonce: try row.blob(1), context: try row.blob(2),
                             askedAt: try row.moment(4), expiresAt: try row.moment(3),
-                            unseen: try row.optionalWord(5)))
+                            policy: try row.text(6), unseen: try row.optionalWord(5)))
                 }
                 return pending
             })
@@ -28,13 +28,14 @@ extension Store: PendingStore {
 private let openOfUser = Statement(
     """
     SELECT c.id, c.nonce, c.context, c.expires_at, c.asked_at, (SELECT s.factor FROM step s
-    WHERE s.challenge_id = c.id AND s.state IN ('queued', 'sent') ORDER BY s.ordinal LIMIT 1)
+    WHERE s.challenge_id = c.id AND s.state IN ('queued', 'sent') AND s.factor IN ('push', 'pull')
+    ORDER BY s.ordinal LIMIT 1), c.policy
     FROM challenge c WHERE c.user_id = ? AND c.decided_at IS NULL AND c.expires_at > ? ORDER BY c.asked_at, c.id
     """)
 
 private let stepSeen = Statement(
     """
     UPDATE step SET state = 'seen', at = ?
-    WHERE challenge_id = ? AND state IN ('queued', 'sent') AND EXISTS
+    WHERE challenge_id = ? AND state IN ('queued', 'sent') AND factor IN ('push', 'pull') AND EXISTS
     (SELECT 1 FROM challenge c WHERE c.id = ? AND c.decided_at IS NULL)
     """)

@@ -15,6 +15,7 @@ enum Settling {
         of errand: ErrandID, _ factor: Factor, _ state: StepState, _ reason: String?, in challenge: ChallengeID,
         at now: Timestamp, as operation: Operation
     ) -> [Step] {
+        let hastening = CascadeSteps.hasten(challenge, at: now, by: operation)
         let (challenge, factor) = (SQLValue.id(challenge), SQLValue.word(factor))
         guard state != .sent else {
             return [
@@ -25,7 +26,8 @@ enum Settling {
         return [
             Step(
                 stepFailed, .word(state), .moment(now), .text(reason), challenge, factor, challenge, factor,
-                .id(errand), .id(operation))
+                .id(errand), .id(operation)),
+            hastening,
         ]
     }
 

@@ -55,8 +55,8 @@ enum Sample {
         """)
     private static let challenge = Statement(
         """
-        INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, guesses, asked_at, expires_at,
-        operation) VALUES (?, ?, ?, 'asked', '{}', ?, ?, 0, ?, ?, ?)
+        INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at,
+        operation) VALUES (?, ?, ?, 'asked', '{}', ?, ?, ?, ?, ?)
         """)
     private static let step = Statement("INSERT INTO step VALUES (?, 1, 'push', 'queued', ?, NULL)")
     private static let errand = Statement(
@@ -187,7 +187,6 @@ enum Sample {
         _ = try await store.pending(of: id(15), at: now)
         try await store.see(id(15), at: now)
         _ = try await store.challenge(id(15), of: id(15) as UserID)
-        _ = try await store.countGuess(id(15), limit: 10, at: now, as: operation())
         let end = ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later)
         let credential = PhoneCredential(
             id: id(15), user: id(15), key: key(15), publicKey: [],
@@ -219,6 +218,7 @@ enum Sample {
         }
         try await store.postpone(id(20), until: later)
         try await runMessages(on: store, operation)
+        try await runCascade(on: store, operation)
         let repeated = Repeatable(website: website, route: "r", key: "k", content: [])
         _ = try await store.begin(repeated, as: id(9007), relay: relay, at: now)
         _ = try await store.resume(repeated, as: id(9007), relay: relay)
@@ -354,6 +354,43 @@ enum Sample {
             id: id(number), website: website, user: id(user), life: ChallengeLife(expiresAt: later), policy: "{}",
             context: [1], nonce: bytes(1) + bytes(2), number: nil, approves: nil, otherwise: .pull,
             pushes: [NewChallenge.Errand(id: id(number + 5000), device: id(user), leasedUntil: later, holder: relay)],
-            expiry: id(number), askedAt: now)
+            expiry: id(number), next: NewChallenge.Next(id: id(number + 6000), due: later, holder: nil), askedAt: now)
+    }
+
+    /// Factors that follow, and codes that are handed in.
+    private static func runCascade(on store: Store, _ operation: () -> Domain.Operation) async throws {
+        _ = try await store.cascade(id(60))
+        for (number, factor) in zip(60..., [Factor.push, .sms, .totp]) {
+            var step = NewStep(
+                challenge: id(number), user: id(number), factor: factor, after: 1, isByHand: true, at: now,
+                limits: limits)
+            step.next = NewChallenge.Next(id: id(number + 6000), due: later, holder: nil)
+            if factor == .push {
+                step.pushes = [
+                    NewChallenge.Errand(id: id(number + 7000), device: id(number), leasedUntil: later, holder: relay)
+                ]
+            }
+            if factor == .sms {
+                step.code = CodeToSend(
+                    id: id(number + 7000), factor: id(number), counter: 0, challenge: id(number), language: nil,
+                    at: now, expiresAt: later, holder: relay, leasedUntil: later)
+                step.charge = TextLimits().charge(user: id(number), to: "+4366012345678", at: now)
+            }
+            _ = try await store.begin(step, as: operation())
+        }
+        _ = try await store.begun(by: id(60))
+        try await store.dropNext(id(60))
+        _ = try await store.codes(for: id(63), of: id(63), recovery: key(63), at: now, as: id(63))
+        let kinds: [UsedCode.Kind] = [
+            .own(counter: 0, becomes: 1), .sent(counter: 0), .recovery(digest: key(64)),
+        ]
+        for (number, kind) in zip(64..., kinds) {
+            let life = ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later)
+            let code = UsedCode(user: id(number), factor: id(number), failures: 0, kind: kind)
+            _ = try await store.close(
+                Closing(
+                    challenge: id(number), life: life, factor: .totp, proof: .code, code: code,
+                    event: "challenge.answered", at: now), as: operation())
+        }
     }
 }

@@ -1,0 +1,174 @@
+import Domain
+import Log
+import World
+
+extension Relay {
+    /// Why the cascade of a challenge goes on.
+    enum Cause: String {
+        /// It begins.
+        case asked
+        /// The step under way had its time.
+        case due
+        /// It was refused, or could not be delivered.
+        case cameToNothing = "came_to_nothing"
+        /// The website wants it.
+        case hand
+    }
+
+    /// What a user has, and this relay can reach them by.
+    func means(phones: [Askable.Phone], codes: some Sequence<Factor>) -> Cascade.Means {
+        let best: Cascade.Means.Phone? = phones.isEmpty ? nil : pushable(phones).isEmpty ? .asking : .pushable
+        return Cascade.Means(phone: best, codes: Set(codes.filter { !$0.isSent || courier(of: $0) != nil }))
+    }
+
+    func courier(of factor: Factor) -> (any MessageCourier)? {
+        switch factor {
+        case .mail: mail
+        case .sms: texts
+        default: nil
+        }
+    }
+
+    /// Begins what follows under that challenge, if something does; what it comes to is in the store and the log. The
+    /// factor that is under way afterwards is handed back.
+    @discardableResult
+    func advance(_ challenge: ChallengeID, because cause: Cause) async -> Factor? {
+        var cause = cause
+        // What is refused at once is followed at once; each round leaves a factor behind.
+        for _ in Factor.choices {
+            let step = try? await goOn(challenge, because: cause)
+            guard let step else { return nil }
+            guard step.state == .refused else { return step.factor }
+            cause = .cameToNothing
+        }
+        return nil
+    }
+
+    private func goOn(_ challenge: ChallengeID, because cause: Cause) async throws(Refusal) -> BegunStep? {
+        guard let row = try await cascade(challenge), row.hasNext else { return nil }
+        switch cause {
+        case .cameToNothing where row.steps.contains { $0.state.isUnderWay }: return nil
+        case .asked:
+            if let last = row.steps.last {
+                return BegunStep(factor: last.factor, state: last.state, reason: last.reason, pushes: [])
+            }
+        default: break
+        }
+        let policy = try policy(row.policy, of: row.challenge)
+        let means = means(phones: row.phones, codes: row.codes.map(\.kind))
+        guard let factor = Cascade(factors: policy.factors).next(after: row.tried, means) else {
+            try await ask("cascade") { () async throws(StoreFailure) in try await store.dropNext(challenge) }
+            return nil
+        }
+        return try await begin(factor, row, policy, means, because: cause, as: operations.new())
+    }
+
+    private func cascade(_ challenge: ChallengeID) async throws(Refusal) -> CascadeRow? {
+        try await ask("cascade") { () async throws(StoreFailure) in try await store.cascade(challenge) }
+    }
+
+    private func begin(
+        _ factor: Factor, _ row: CascadeRow, _ policy: Policy, _ means: Cascade.Means, because cause: Cause,
+        as operation: Operation
+    ) async throws(Refusal) -> BegunStep? {
+        let now = time.now()
+        var step = NewStep(
+            challenge: row.challenge, user: row.user, factor: factor, after: row.steps.count, isByHand: cause == .hand,
+            at: now, limits: limits(policy, at: now))
+        var deliveries: [Delivery] = []
+        if factor == .push {
+            deliveries = self.deliveries(
+                to: pushable(row.phones), of: row.challenge, by: row.website, policy,
+                showing: Context.shownInPush(row.context), until: row.expiresAt, at: now, as: operation)
+            step.pushes = deliveries.map { errand(for: $0, at: now) }
+        }
+        if factor.isSent, let own = row.codes.first(where: { $0.kind == factor }) {
+            step.code = nextCode(
+                of: own, for: row.challenge, language: nil, until: row.expiresAt, at: now, as: operation)
+            if factor == .sms {
+                step.charge = settings.textLimits.charge(user: row.user, to: own.address ?? "", at: now)
+                if step.charge == nil { step.refusal = NewStep.notAllowed }
+            }
+        }
+        let tried = row.tried + [Cascade.Tried(factor: factor, state: .queued, at: now)]
+        if Cascade(factors: policy.factors).next(after: tried, means) != nil {
+            step.next = NewChallenge.Next(
+                id: operation.identifier("next"), due: policy.deadline(of: factor, from: now), holder: nil)
+        }
+        let begun = try await ask("cascade") { [step] () async throws(StoreFailure) in
+            try await store.begin(step, as: operation)
+        }
+        guard let begun else { return nil }
+        log.info(
+            "factor.begun",
+            [
+                .challenge: row.challenge.text, .user: row.user.text, .factor: begun.factor.rawValue,
+                .outcome: begun.state.rawValue, .reason: begun.reason ?? cause.rawValue,
+            ])
+        metrics.began(begun.factor)
+        if factor == .sms, begun.state == .refused {
+            metrics.reached(.text)
+            log.notice("sms.limited", [.challenge: row.challenge.text, .user: row.user.text, .reason: begun.reason])
+        }
+        if factor == .push, begun.factor == .pull { metrics.reached(.push) }
+        for delivery in deliveries where begun.pushes.contains(delivery.push.id) { send(delivery) }
+        if let code = step.code, begun.state != .refused { carry(code.id) }
+        return begun
+    }
+}
+
+extension Relay {
+    /// A website begins a factor now, or has its code sent again.
+    public func begin(
+        _ factor: Factor, of challenge: ChallengeID, by website: Website, as operation: Operation
+    ) async throws(Refusal) -> BegunStep {
+        let found = try await ask("factor") { () async throws(StoreFailure) in
+            try await store.challenge(challenge, of: website.id)
+        }
+        guard let found else { throw .notFound }
+        if operation.mayHaveRun {
+            let begun = try await ask("factor") { () async throws(StoreFailure) in
+                try await store.begun(by: operation.id)
+            }
+            if let begun { return begun }
+        }
+        // What is read may have changed when it is written; somebody who changes it again and again gives up first.
+        for _ in 0..<3 {
+            let settled = try await settled(found)
+            guard !settled.life.state.isEnd, let row = try await cascade(challenge) else {
+                throw .alreadyDecided(result: try await tell(challenge, to: website).result.rawValue)
+            }
+            if let begun = try await beginByHand(factor, row, as: operation) { return begun }
+        }
+        throw .unavailable
+    }
+
+    /// Nil where something has changed since the row was read.
+    private func beginByHand(
+        _ factor: Factor, _ row: CascadeRow, as operation: Operation
+    ) async throws(Refusal) -> BegunStep? {
+        let policy = try policy(row.policy, of: row.challenge)
+        let means = means(phones: row.phones, codes: row.codes.map(\.kind))
+        let now = time.now()
+        switch Cascade(factors: policy.factors).start(factor, after: row.tried, means, at: now) {
+        case .begin(let factor):
+            let begun = try await begin(factor, row, policy, means, because: .hand, as: operation)
+            if begun?.state == .refused { spawn { await self.advance(row.challenge, because: .cameToNothing) } }
+            return begun
+        case .underWay:
+            return row.steps.last.map {
+                BegunStep(factor: $0.factor, state: $0.state, reason: $0.reason, pushes: [])
+            }
+        case .forbidden:
+            let allowed = policy.factors.map(\.rawValue).joined(separator: ", ")
+            throw .forbidden("\(factor.rawValue) is not allowed for this challenge: it takes \(allowed)")
+        case .unavailable:
+            throw .conflict([
+                FieldFault("factor", .state, "the user has no \(factor.rawValue) that works now: begin another one")
+            ])
+        case .limited(let moment):
+            metrics.reached(.sending)
+            throw .limited(retryAfter: (moment ?? row.expiresAt) - now)
+        }
+    }
+}

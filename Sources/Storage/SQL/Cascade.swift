@@ -1,0 +1,218 @@
+import Domain
+import Relay
+import World
+
+extension Store: CascadeStore {
+    public func cascade(_ challenge: ChallengeID) async throws(StoreFailure) -> CascadeRow? {
+        let id = SQLValue.id(challenge)
+        let script = Script(
+            "cascade",
+            reads: [openChallenge, stepsOf, phonesOf, codesOf, nextOf].map { Step($0, id) })
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                guard let row = rows[0].first else { return nil }
+                var steps: [ChallengeRow.Step] = []
+                for step in rows[1] { steps.append(try ChallengeSteps.read(step)) }
+                var codes: [CodeFactor] = []
+                for code in rows[3] { codes.append(try CodeFactors.read(code)) }
+                return CascadeRow(
+                    challenge: challenge, user: try row.id(0), website: try row.text(1), policy: try row.text(2),
+                    context: try row.blob(3), askedAt: try row.moment(4), expiresAt: try row.moment(5), steps: steps,
+                    phones: try AskablePhones.read(rows[2]), codes: codes, hasNext: !rows[4].isEmpty)
+            })
+    }
+
+    public func begin(_ step: NewStep, as operation: Operation) async throws(StoreFailure) -> BegunStep? {
+        let (id, now, done) = (SQLValue.id(step.challenge), SQLValue.moment(step.at), SQLValue.id(operation))
+        let ordinal = SQLValue.integer(Int64(step.after + 1))
+        var writes = [Step(Locks.hold, .id(step.user)), Step(CascadeSteps.hold, id)]
+        if let charge = step.charge { writes.append(TextBudget.hold(charge)) }
+        writes += [
+            Step(
+                auditBegin, done, now, .word(step.factor), id, now, .integer(Int64(step.after)),
+                .bool(step.isByHand), .bool(step.code == nil), .id(step.code?.factor),
+                .integer(step.code?.counter)),
+            Step(leaveBehind, now, id, done),
+        ]
+        for push in step.pushes {
+            writes.append(
+                Step(
+                    insertPush, .id(push.id), id, .moment(push.leasedUntil), .id(push.holder), .id(push.device),
+                    .id(step.user), .moment(step.limits.since), .integer(Int64(step.limits.pushes)), done))
+        }
+        writes += [
+            Step(
+                insertStep, ordinal, .word(step.factor), id, .word(step.factor), .word(step.state), now,
+                .text(step.refusal), id, done)
+        ]
+        if let charge = step.charge {
+            writes.append(
+                Step(
+                    refuseText, values: [now, .text(NewStep.limited), id, ordinal, done] + TextBudget.values(charge)))
+        }
+        writes += [
+            Step(nameFactor, ordinal, id, done),
+            Step(dropNextBy, id, done),
+        ]
+        if let next = step.next {
+            writes.append(Step(insertNext, .id(next.id), .moment(next.due), .id(next.holder), id, done))
+        }
+        if let code = step.code { writes += OutboxRows.code(code, as: operation) }
+        if let code = step.code, let charge = step.charge { writes.append(TextBudget.count(charge, message: code.id)) }
+        if step.code != nil || step.refusal != nil {
+            writes.append(CascadeSteps.hasten(step.challenge, at: step.at, by: operation))
+        }
+        let change = Change("begin", operation, writes, reads: [Step(newest, id), Step(pushesOf, id)])
+        return try await run(
+            Query(change: change) { rows throws(StoreFailure) in
+                guard rows.happened, let row = rows[1].first else { return nil }
+                var pushes: [ErrandID] = []
+                for push in rows[2] { pushes.append(try push.id(0)) }
+                return BegunStep(
+                    factor: try row.word(0), state: try row.word(1), reason: try row.optionalText(3), pushes: pushes)
+            })
+    }
+
+    public func begun(by operation: OperationID) async throws(StoreFailure) -> BegunStep? {
+        try await run(
+            Query(script: Script("begun", reads: [Step(newestBy, .id(operation))])) { rows throws(StoreFailure) in
+                guard let row = rows[0].first else { return nil }
+                return BegunStep(
+                    factor: try row.word(0), state: try row.word(1), reason: try row.optionalText(3), pushes: [])
+            })
+    }
+
+    public func dropNext(_ challenge: ChallengeID) async throws(StoreFailure) {
+        let script = Script("nothing left", writes: [Step(forgetNext, .id(challenge))])
+        try await run(Query(script: script) { _ in () })
+    }
+}
+
+/// Parts of scripts in which a step comes to its end.
+enum CascadeSteps {
+    /// What follows is due at once, if nothing is under way any more. Behind the audit of the change that says so.
+    static func hasten(_ challenge: ChallengeID, at now: Timestamp, by operation: Operation) -> Step {
+        Step(hastened, .moment(now), .id(challenge), .id(operation))
+    }
+
+    /// The same for all open challenges of a user.
+    static func hasten(of user: UserID, at now: Timestamp, by operation: Operation) -> Step {
+        Step(hastenedOfUser, .moment(now), .id(user), .id(operation))
+    }
+
+    /// Steps of a challenge change one after the other.
+    static let hold = Statement("UPDATE challenge SET state = state WHERE id = ?")
+}
+
+/// How a step is read out of its row.
+enum ChallengeSteps {
+    /// Of an alias `s`.
+    static let columns = "SELECT s.factor, s.state, s.at, s.reason FROM "
+
+    static func read(_ row: Row) throws(StoreFailure) -> ChallengeRow.Step {
+        ChallengeRow.Step(
+            factor: try row.word(0), state: try row.word(1), at: try row.moment(2), reason: try row.optionalText(3))
+    }
+}
+
+private let openChallenge = Statement(
+    """
+    SELECT c.user_id, w.display_name, c.policy, c.context, c.asked_at, c.expires_at
+    FROM challenge c JOIN user u ON u.id = c.user_id JOIN website w ON w.id = c.website_id
+    WHERE c.id = ? AND c.decided_at IS NULL AND u.state = 'active'
+    """)
+
+private let stepsOf = Statement(
+    ChallengeSteps.columns + "step s WHERE s.challenge_id = ? ORDER BY s.ordinal")
+
+private let phonesOf = Statement(
+    AskablePhones.columns + "JOIN challenge c ON c.user_id = d.user_id WHERE d.state = 'active' AND c.id = ?"
+        + AskablePhones.order)
+
+private let codesOf = Statement(
+    "SELECT " + CodeFactors.columns
+        + " FROM factor f JOIN challenge c ON c.user_id = f.user_id WHERE f.state = 'active' AND c.id = ?")
+
+private let nextOf = Statement("SELECT 1 FROM outbox WHERE challenge_id = ? AND kind = 'next'")
+
+/// Everything that was read and that the step rests on.
+private let auditBegin = Statement(
+    Audit.columns + """
+         SELECT ?, ?, 'factor.begun', c.website_id, c.user_id, c.id, NULL, ?, NULL
+        FROM challenge c JOIN user u ON u.id = c.user_id
+        WHERE c.id = ? AND c.decided_at IS NULL AND c.expires_at > ? AND u.state = 'active'
+        AND (SELECT count(*) FROM step s WHERE s.challenge_id = c.id) = ?
+        AND (? = 1 OR NOT EXISTS (SELECT 1 FROM step s WHERE s.challenge_id = c.id AND s.state = 'seen'))
+        AND (? = 1 OR EXISTS (SELECT 1 FROM factor f
+        WHERE f.id = ? AND f.user_id = c.user_id AND f.state = 'active' AND f.counter = ?))
+        """ + Audit.once)
+
+private let begun = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
+
+private let leaveBehind = Statement(
+    "UPDATE step SET state = 'expired', at = ? WHERE challenge_id = ? AND state IN ('queued', 'sent', 'seen') AND"
+        + begun)
+
+private let insertPush = Statement(
+    """
+    INSERT INTO outbox (id, kind, challenge_id, due_at, attempts, holder, device_id)
+    SELECT ?, 'push', ?, ?, 0, ?, d.id FROM device d
+    WHERE d.id = ? AND d.state = 'active' AND d.user_id = ? AND
+    (SELECT count(*) FROM challenge c JOIN step s ON s.challenge_id = c.id
+    WHERE c.user_id = d.user_id AND c.asked_at > ? AND s.factor = 'push') < ? AND
+    """ + begun)
+
+/// A push for which there is no room is one that the phones are waited for.
+private let insertStep = Statement(
+    """
+    INSERT INTO step (challenge_id, ordinal, factor, state, at, reason)
+    SELECT c.id, ?, CASE WHEN ? = 'push' AND NOT EXISTS
+    (SELECT 1 FROM outbox o WHERE o.challenge_id = ? AND o.kind = 'push') THEN 'pull' ELSE ? END, ?, ?, ?
+    FROM challenge c WHERE c.id = ? AND
+    """ + begun)
+
+private let refuseText = Statement(
+    "UPDATE step SET state = 'refused', at = ?, reason = ? WHERE challenge_id = ? AND ordinal = ? AND" + begun
+        + " AND NOT " + TextBudget.room)
+
+private let nameFactor = Statement(
+    """
+    UPDATE challenge SET factor = (SELECT s.factor FROM step s WHERE s.challenge_id = challenge.id AND s.ordinal = ?)
+    WHERE id = ? AND
+    """ + begun)
+
+private let dropNextBy = Statement("DELETE FROM outbox WHERE challenge_id = ? AND kind = 'next' AND" + begun)
+private let forgetNext = Statement("DELETE FROM outbox WHERE challenge_id = ? AND kind = 'next'")
+
+private let insertNext = Statement(
+    """
+    INSERT INTO outbox (id, kind, challenge_id, due_at, attempts, holder)
+    SELECT ?, 'next', c.id, ?, 0, ? FROM challenge c WHERE c.id = ? AND
+    """ + begun)
+
+private let newest = Statement(
+    ChallengeSteps.columns + "step s WHERE s.challenge_id = ? ORDER BY s.ordinal DESC LIMIT 1")
+private let newestBy = Statement(
+    ChallengeSteps.columns + """
+        audit a JOIN step s ON s.challenge_id = a.challenge_id
+        WHERE a.operation = ? AND a.event = 'factor.begun' ORDER BY s.ordinal DESC LIMIT 1
+        """)
+private let pushesOf = Statement("SELECT id FROM outbox WHERE challenge_id = ? AND kind = 'push'")
+
+private let underWay = """
+    (SELECT 1 FROM step s WHERE s.challenge_id = outbox.challenge_id AND s.state IN ('queued', 'sent', 'seen'))
+    """
+
+private let hastened = Statement(
+    """
+    UPDATE outbox SET due_at = ?, holder = NULL, claim = NULL WHERE challenge_id = ? AND kind = 'next' AND NOT EXISTS
+    """ + underWay + " AND" + begun)
+
+private let hastenedOfUser = Statement(
+    """
+    UPDATE outbox /*M! JOIN challenge c ON c.id = outbox.challenge_id */
+    SET /*M! outbox.due_at */ /*S! due_at */ = ?, /*M! outbox.holder */ /*S! holder */ = NULL,
+    /*M! outbox.claim */ /*S! claim */ = NULL WHERE outbox.kind = 'next' AND
+    /*S! challenge_id IN (SELECT c.id FROM challenge c WHERE */ c.user_id = ? AND c.decided_at IS NULL /*S! ) */
+    AND NOT EXISTS
+    """ + underWay + " AND" + begun)

@@ -1,0 +1,91 @@
+import Domain
+import Relay
+import World
+
+extension Store: CodeStore {
+    public func codes(
+        for challenge: ChallengeID, of user: UserID, recovery: [UInt8]?, at now: Timestamp, as operation: OperationID
+    ) async throws(StoreFailure) -> OpenCodes {
+        let script = Script(
+            "codes",
+            reads: [
+                Step(activeOfUser, .id(user)), Step(sentFor, .id(challenge), .moment(now)),
+                Step(unusedRecovery, .id(user), .blob(recovery)), Step(Audit.happened, .id(operation)),
+            ])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                var factors: [CodeFactor] = []
+                for row in rows[0] { factors.append(try CodeFactors.read(row)) }
+                var sent: [FactorID: [Int64]] = [:]
+                for row in rows[1] { sent[try row.id(0), default: []].append(try row.integer(1)) }
+                return OpenCodes(
+                    factors: factors, sent: sent, isRecoveryCode: !rows[2].isEmpty, isCounted: !rows[3].isEmpty)
+            })
+    }
+}
+
+/// What is used up with a right code: part of the script in which it ends its challenge.
+extension UsedCode {
+    /// Behind the values of an end: what must still be true.
+    func ends(_ closing: Closing, _ end: [SQLValue]) -> Step {
+        let known: [SQLValue] = [.moment(closing.at), .id(factor), .integer(Int64(failures))]
+        switch kind {
+        case .own(let counter, _): return Step(endByOwn, values: end + known + [.integer(counter)])
+        case .sent(let counter):
+            return Step(endBySent, values: end + known + [.integer(counter), .moment(closing.at)])
+        case .recovery(let digest): return Step(endByRecovery, values: end + known + [.blob(digest)])
+        }
+    }
+
+    /// The code counts no more, and its factor has no failures.
+    func usedUp(_ closing: Closing, _ mine: [SQLValue]) -> [Step] {
+        switch kind {
+        case .own(_, let next): return [Step(moveCounter, values: [.integer(next), .id(factor)] + mine)]
+        case .sent: return [Step(forgetFailures, values: [.id(factor)] + mine)]
+        case .recovery(let digest):
+            return [
+                Step(useRecovery, values: [.moment(closing.at), .id(user), .blob(digest)] + mine),
+                Step(forgetFailures, values: [.id(factor)] + mine),
+            ]
+        }
+    }
+}
+
+private let activeOfUser = Statement(
+    "SELECT " + CodeFactors.columns + " FROM factor f WHERE f.user_id = ? AND f.state = 'active'")
+
+/// The newest first: it is the one that most people type.
+private let sentFor = Statement(
+    """
+    SELECT factor_id, counter FROM sent_code WHERE challenge_id = ? AND expires_at > ? ORDER BY counter DESC
+    """)
+
+private let unusedRecovery = Statement(
+    "SELECT 1 FROM recovery_code WHERE user_id = ? AND digest = ? AND used_at IS NULL")
+
+private let standing = """
+     AND expires_at > ? AND EXISTS (SELECT 1 FROM factor f JOIN user u ON u.id = f.user_id
+    WHERE f.id = ? AND f.state = 'active' AND f.user_id = challenge.user_id AND u.state = 'active' AND f.failures = ?
+    """
+
+private let endByOwn = Statement(Closings.end + standing + " AND f.counter = ?)")
+
+private let endBySent = Statement(
+    Closings.end + standing + """
+         AND EXISTS (SELECT 1 FROM sent_code s
+        WHERE s.factor_id = f.id AND s.counter = ? AND s.challenge_id = challenge.id AND s.expires_at > ?))
+        """)
+
+private let endByRecovery = Statement(
+    Closings.end + standing + """
+         AND EXISTS (SELECT 1 FROM recovery_code r WHERE r.user_id = f.user_id AND r.digest = ? AND r.used_at IS NULL))
+        """)
+
+private let moveCounter = Statement(
+    "UPDATE factor SET counter = ?, failures = 0, failed_at = NULL WHERE id = ? AND" + Closings.ended)
+
+private let forgetFailures = Statement(
+    "UPDATE factor SET failures = 0, failed_at = NULL WHERE id = ? AND" + Closings.ended)
+
+private let useRecovery = Statement(
+    "UPDATE recovery_code SET used_at = ? WHERE user_id = ? AND digest = ? AND used_at IS NULL AND" + Closings.ended)

@@ -1,0 +1,319 @@
+import Domain
+import JSON
+import Pushing
+import Storage
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// One challenge, factor after factor.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct CascadeTests {
+    @Test(arguments: StoreKind.all) func whatIsRefusedIsFollowedAtOnce(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind)
+        try stage.give(.totp)
+        stage.rig.pushes.answer(.tokenDead(since: nil, reason: "Unregistered"))
+        let asked = try await stage.login()
+        #expect(asked.factor == .push && asked.verified)
+        #expect(try await stage.steps(asked) == "push refused, totp sent")
+        #expect(try await stage.told(asked).factor == .totp)
+        let told = try await stage.handIn(stage.totp(), asked)
+        #expect(told.result == .success && told.factor == .totp && told.proof == .code)
+        #expect(told.assurance == .substantial && told.device == nil)
+        #expect(try await stage.steps(asked) == "push refused, totp answered")
+        #expect(try stage.rig.count("SELECT count(*) FROM outbox WHERE kind IN ('next', 'expiry', 'push')") == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func whatNobodySawHasItsDeadline(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind)
+        try stage.give(.totp)
+        try stage.give(.hotp)
+        let asked = try await stage.login()
+        try await stage.later(.seconds(29))
+        #expect(try await stage.steps(asked) == "push sent")
+        try await stage.later(.seconds(1))
+        #expect(try await stage.steps(asked) == "push expired, totp sent")
+        try await stage.later(.seconds(89))
+        #expect(try await stage.steps(asked) == "push expired, totp sent")
+        try await stage.later(.seconds(1))
+        #expect(try await stage.steps(asked) == "push expired, totp expired, hotp sent")
+        // Nothing is left: the last one has until the end.
+        try await stage.later(.seconds(179))
+        #expect(try await stage.steps(asked) == "push expired, totp expired, hotp sent")
+        try await stage.later(.seconds(1))
+        #expect(try await stage.steps(asked) == "push expired, totp expired, hotp expired")
+        #expect(try await stage.told(asked).reason == .expired)
+    }
+
+    @Test(arguments: StoreKind.all) func aLateApprovalCounts(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind)
+        try stage.give(.totp)
+        let asked = try await stage.login()
+        try await stage.later(.seconds(30))
+        let phone = try #require(stage.phone)
+        stage.rig.time.advance(by: .seconds(15))
+        #expect(try await stage.rig.decide(.approve, asked.challenge, number: asked.number, by: phone) == .success)
+        let told = try await stage.told(asked)
+        #expect(told.factor == .push && told.proof == .signed && told.assurance == .high)
+        #expect(try await stage.steps(asked) == "push expired, totp skipped, push answered")
+        await #expect(throws: Refusal.alreadyDecided(result: "success")) {
+            try await stage.handIn(stage.totp(), asked)
+        }
+    }
+
+    @Test(arguments: StoreKind.all, [Decision.deny, .fraud])
+    func aNoStopsEverything(kind: StoreKind, decision: Decision) async throws {
+        let stage = try await CodeStage(kind)
+        try stage.give(.totp)
+        try stage.give(.hotp)
+        let asked = try await stage.login()
+        try await stage.later(.seconds(30))
+        #expect(try await stage.rig.decide(decision, asked.challenge, by: try #require(stage.phone)) == .failure)
+        try await stage.later(.seconds(90))
+        #expect(try await stage.steps(asked) == "push expired, totp skipped, push answered")
+        await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
+            try await stage.handIn(stage.totp(), asked)
+        }
+        await #expect(throws: Refusal.alreadyDecided(result: "failure")) { try await stage.begin(.hotp, asked) }
+        #expect(try stage.rig.count("SELECT count(*) FROM outbox WHERE challenge_id IS NOT NULL") == 0)
+    }
+
+    /// Whoever looks at the push is not disturbed, unless the website wants it.
+    @Test(arguments: StoreKind.all) func whatWasSeenIsGivenItsTime(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind)
+        try stage.give(.totp)
+        let asked = try await stage.login()
+        let phone = try #require(stage.phone?.credential)
+        #expect(try await stage.rig.on { relay in try await relay.pending(for: phone) }.count == 1)
+        try await stage.later(.seconds(100))
+        #expect(try await stage.steps(asked) == "push seen")
+        #expect(try await stage.begin(.totp, asked).factor == .totp)
+        #expect(try await stage.steps(asked) == "push expired, totp sent")
+        // A phone that looks now changes nothing about it.
+        #expect(try await stage.rig.on { relay in try await relay.pending(for: phone) }.count == 1)
+        #expect(try await stage.steps(asked) == "push expired, totp sent")
+    }
+
+    @Test(arguments: StoreKind.all) func aQuietChallengeGoesOnToCodes(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind, policies: ["push-limit": "1"])
+        try stage.give(.totp)
+        _ = try await stage.login()
+        let asked = try await stage.login()
+        #expect(asked.factor == .pull)
+        // Nor is there room by hand.
+        #expect(try await stage.begin(.push, asked).factor == .pull)
+        #expect(stage.rig.pushes.sent.count == 1)
+        try await stage.later(.seconds(30))
+        #expect(try await stage.steps(asked) == "pull expired, pull expired, totp sent")
+    }
+
+    @Test(arguments: StoreKind.all) func aMessageIsBegunWithTheLogin(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind, hasPhone: false)
+        try stage.give(.sms)
+        let asked = try await stage.login()
+        #expect(asked.factor == .sms && !asked.verified)
+        #expect(try await stage.told(asked).steps.map(\.factor) == [.sms])
+        #expect(try stage.rig.count("SELECT counter FROM factor") == 1)
+        #expect(
+            try stage.rig.count(
+                "SELECT count(*) FROM sent_code WHERE counter = 0 AND challenge_id = x'\(asked.challenge)'") == 1)
+        let told = try await stage.handIn(CodeStage.codes[0], asked)
+        #expect(told.result == .success && told.factor == .sms && told.assurance == .restricted)
+        #expect(try await stage.steps(asked) == "sms answered")
+    }
+
+    @Test(arguments: StoreKind.all) func whatIsSentAgainKeepsTheEarlierCode(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind, hasPhone: false)
+        try stage.give(.mail)
+        let asked = try await stage.login()
+        stage.rig.time.advance(by: .seconds(19))
+        await #expect(throws: Refusal.limited(retryAfter: .seconds(1))) { try await stage.begin(.mail, asked) }
+        stage.rig.time.advance(by: .seconds(1))
+        let operation = stage.rig.relay.operations.new()
+        #expect(try await stage.begin(.mail, asked, as: operation).factor == .mail)
+        // The same request once more is the same sending.
+        let again = stage.rig.relay.operations.again(operation.id)
+        #expect(try await stage.begin(.mail, asked, as: again).factor == .mail)
+        #expect(try stage.rig.count("SELECT counter FROM factor") == 2)
+        for _ in 0..<3 {
+            stage.rig.time.advance(by: Cascade.pause)
+            _ = try await stage.begin(.mail, asked)
+        }
+        stage.rig.time.advance(by: Cascade.pause)
+        await #expect(throws: Refusal.limited(retryAfter: .seconds(200))) { try await stage.begin(.mail, asked) }
+        #expect(try stage.rig.count("SELECT count(*) FROM sent_code") == 5)
+        let told = try await stage.handIn(CodeStage.codes[0], asked)
+        #expect(told.result == .success && told.assurance == .low)
+        // Of another challenge none of them counts.
+        let next = try await stage.login()
+        #expect(try await stage.handIn(CodeStage.codes[1], next).result == .wait)
+    }
+
+    @Test(arguments: StoreKind.all) func aWebsiteForcesAndForbids(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind, policies: ["factors": "push, totp, sms"])
+        for factor in [Factor.totp, .sms, .mail] { try stage.give(factor) }
+        let asked = try await stage.login(factors: [.mail, .sms])
+        #expect(asked.factor == .sms && asked.verified)
+        #expect(stage.rig.pushes.sent.isEmpty)
+        let phone = try #require(stage.phone)
+        #expect(try await stage.rig.on { relay in try await relay.pending(for: phone.credential) }.isEmpty)
+        await #expect(throws: Refusal.self) {
+            try await stage.rig.decide(.approve, asked.challenge, number: asked.number, by: phone)
+        }
+        // A code of a factor that this login does not take counts for nothing.
+        #expect(try await stage.handIn(stage.totp(), asked).result == .wait)
+        for factor in [Factor.totp, .mail, .push] {
+            do {
+                _ = try await stage.begin(factor, asked)
+                Issue.record("\(factor) began")
+            } catch Refusal.forbidden {}
+        }
+        do {
+            _ = try await stage.login(factors: [.mail])
+            Issue.record("nothing was left")
+        } catch Refusal.invalid(let faults) {
+            #expect(faults.map(\.parameter) == ["factors"])
+        }
+        // And whoever has it nonetheless is heard when they say no.
+        #expect(try await stage.rig.decide(.fraud, asked.challenge, by: phone) == .failure)
+    }
+
+    @Test(arguments: StoreKind.all) func aSuccessIsWorthWhatWasAsked(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind, policies: ["number": "0"], hasPhone: false)
+        try stage.give(.sms)
+        let asked = try await stage.login(minAssurance: .substantial)
+        let told = try await stage.told(asked)
+        #expect(told.result == .failure && told.reason == .undeliverable && told.steps.isEmpty)
+        #expect(try await stage.login(minAssurance: .restricted).factor == .sms)
+        do {
+            _ = try await stage.login(minAssurance: .high)
+            Issue.record("without a number nothing is worth so much")
+        } catch Refusal.invalid(let faults) {
+            #expect(faults.map(\.parameter) == ["min_assurance"])
+        }
+    }
+
+    @Test(arguments: StoreKind.all) func whoHasNothingIsNotAsked(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind, hasPhone: false)
+        let asked = try await stage.login()
+        #expect(asked.factor == nil)
+        #expect(try await stage.told(asked).reason == .undeliverable)
+        try stage.give(.recovery)
+        let open = try await stage.login()
+        #expect(open.factor == nil)
+        #expect(try await stage.told(open).result == .wait)
+        await #expect(throws: Refusal.self) { try await stage.begin(.mail, open) }
+    }
+
+    /// What one user may have in an hour is used up: the message is refused, and the next factor begins.
+    @Test(arguments: StoreKind.all) func textMessagesHaveABudget(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind, hasPhone: false)
+        try stage.give(.sms)
+        try stage.give(.mail)
+        for _ in 0..<5 { #expect(try await stage.login().factor == .sms) }
+        let asked = try await stage.login()
+        #expect(asked.factor == .mail)
+        let steps = try await stage.told(asked).steps
+        #expect(steps.map(\.factor) == [.sms, .mail])
+        #expect(steps[0].state == .refused && steps[0].reason == "limited")
+        #expect(try stage.rig.count("SELECT counter FROM factor WHERE kind = 'sms'") == 5)
+        #expect(try stage.rig.count("SELECT count(*) FROM sent_code WHERE challenge_id = x'\(asked.challenge)'") == 1)
+    }
+
+    @Test(arguments: StoreKind.all) func theFirstSuccessWins(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind)
+        try stage.give(.totp)
+        let phone = try #require(stage.phone)
+        for round in 0..<5 {
+            stage.rig.time.advance(by: .seconds(90))
+            let asked = try await stage.login()
+            let code = stage.totp()
+            async let byPhone = stage.rig.decide(.approve, asked.challenge, number: asked.number, by: phone)
+            async let byCode = stage.outcome(of: code, asked)
+            let approved = (try? await byPhone) == .success
+            let typed = (try? (await byCode).get())?.result == .success
+            #expect(approved != typed, "round \(round)")
+            let told = try await stage.told(asked)
+            #expect(told.proof == (approved ? .signed : .code) && told.factor == (approved ? .push : .totp))
+            #expect(told.steps.filter { $0.state == .answered }.map(\.factor) == [approved ? .push : .totp])
+        }
+    }
+
+    /// However many relays look into the outbox, and while the website presses the button.
+    @Test(arguments: StoreKind.all) func aFactorBeginsOnce(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind)
+        try stage.give(.totp)
+        let asked = try await stage.login()
+        stage.rig.time.advance(by: .seconds(30))
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<8 {
+                group.addTask {
+                    _ = try? await stage.rig.on { relay in
+                        if number % 2 == 0 {
+                            await relay.advance(asked.challenge, because: .due)
+                        } else {
+                            await relay.attend()
+                        }
+                    }
+                }
+            }
+        }
+        await stage.rig.settled()
+        #expect(try await stage.steps(asked) == "push expired, totp sent")
+        #expect(try stage.rig.count("SELECT count(*) FROM audit WHERE event = 'factor.begun'") == 1)
+    }
+
+    /// The relay that wrote the login died before it began the message: the row is somebody's once its lease is over.
+    @Test(arguments: StoreKind.all) func whatADeadRelayLeftIsBegun(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind, hasPhone: false)
+        try stage.give(.mail)
+        let asked = try await stage.login()
+        try stage.rig.execute("DELETE FROM step")
+        try stage.rig.execute("DELETE FROM outbox WHERE kind IN ('mail', 'next')")
+        try stage.rig.execute(
+            """
+            INSERT INTO outbox (id, kind, challenge_id, due_at, attempts)
+            VALUES (x'00000000000000000000000000000009', 'next', x'\(asked.challenge)', '\(stage.rig.time.now().sql)', 0)
+            """)
+        try await stage.later(.zero)
+        #expect(try await stage.told(asked).steps.map(\.factor) == [.mail])
+        #expect(try stage.rig.count("SELECT count(*) FROM sent_code") == 2)
+    }
+
+    /// The phone is gone while its push was under way.
+    @Test(arguments: StoreKind.all) func whoLosesThePhoneGoesOn(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind)
+        try stage.give(.totp)
+        stage.rig.pushes.hold()
+        let asked = try await stage.rig.on { [ada = stage.ada, shop = stage.shop] relay in
+            try await relay.login(LoginRequest(subject: .token(ada)), by: shop, as: relay.operations.new())
+        }
+        _ = await stage.rig.pushes.next()
+        let phone = try #require(stage.phone?.credential)
+        try await stage.rig.on { [shop = stage.shop] relay in
+            try await relay.unbind(phone.id, ofUser: "ada", by: shop)
+        }
+        stage.rig.pushes.release()
+        await stage.rig.settled()
+        try await stage.later(.zero)
+        #expect(try await stage.steps(asked) == "push undeliverable, totp sent")
+    }
+
+    /// What approves of a further factor is not weaker than what there is.
+    @Test(arguments: StoreKind.all) func onlyTheStrongestApproves(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind)
+        for factor in [Factor.sms, .totp, .recovery] { try stage.give(factor) }
+        let asked = try await stage.rig.on { [ada = stage.ada, shop = stage.shop, id = stage.id] relay in
+            try await relay.askApproval(.activation(of: id), of: ada, by: shop, as: relay.operations.new())
+        }
+        await stage.rig.settled()
+        let row = try await stage.rig.on { [shop = stage.shop] relay in
+            try await relay.store.challenge(asked.challenge, of: shop.id)
+        }
+        let policy = try Policy().changed(by: try #require(row).policy)
+        #expect(policy.factors == [.push, .recovery])
+        #expect(try await stage.handIn(stage.totp(), asked).result == .wait)
+        #expect(try stage.failures(of: .totp) == 0)
+    }
+}

@@ -1,0 +1,189 @@
+import Bytes
+import Domain
+import Storage
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// Codes that are handed in: which are right, how often, and what wrong ones do.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct CodeTests {
+    @Test(arguments: StoreKind.all) func aStepIsTakenOnceAndNeverAnEarlierOne(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind, hasPhone: false)
+        try stage.give(.totp)
+        // Before its own step, one step late.
+        #expect(try await stage.handIn(stage.totp(-1), try await stage.login()).result == .success)
+        let used = stage.totp(-1)
+        #expect(try await stage.handIn(used, try await stage.login()).result == .wait)
+        stage.rig.time.advance(by: .seconds(5))
+        // A device that is ahead.
+        let ahead = stage.totp(1)
+        #expect(try await stage.handIn(ahead, try await stage.login()).result == .success)
+        #expect(try stage.failures(of: .totp) == 0)
+        // What lies before the last accepted one counts no more, though the clock says it is now's.
+        #expect(try await stage.handIn(stage.totp(), try await stage.login()).result == .wait)
+        stage.rig.time.advance(by: .seconds(60))
+        #expect(try await stage.handIn(stage.totp(2), try await stage.login()).result == .wait)
+    }
+
+    @Test(arguments: StoreKind.all) func aTokenMayHaveBeenPressedTenTimes(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind, hasPhone: false)
+        try stage.give(.hotp)
+        #expect(try await stage.handIn(CodeStage.codes[9], try await stage.login()).result == .success)
+        #expect(try stage.rig.count("SELECT counter FROM factor") == 10)
+        #expect(try await stage.handIn(CodeStage.codes[9], try await stage.login()).result == .wait)
+        let other = try await CodeStage(kind, hasPhone: false)
+        try other.give(.hotp)
+        let eleventh = OTP.code(secret: Secret(RelayRig.secret), counter: 10, algorithm: .sha1, digits: 6)
+        #expect(try await other.handIn(eleventh, try await other.login()).result == .wait)
+        #expect(try other.rig.count("SELECT counter FROM factor") == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func aRecoveryCodeIsTakenOnce(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind)
+        try stage.give(.recovery)
+        let typed = "ABCD-efgh 2345-ijkl"
+        let digest = try #require(RecoveryCode.digest(typed, user: stage.id))
+        try stage.rig.execute(
+            "INSERT INTO recovery_code (user_id, digest) VALUES (x'\(stage.id)', x'\(Hex.encode(digest))')")
+        let asked = try await stage.login()
+        let told = try await stage.handIn(typed, asked)
+        #expect(told.result == .success && told.factor == .recovery && told.assurance == .substantial)
+        #expect(try await stage.steps(asked) == "push skipped, recovery answered")
+        #expect(try stage.rig.count("SELECT count(*) FROM recovery_code WHERE used_at IS NOT NULL") == 1)
+        #expect(try await stage.handIn(typed, try await stage.login()).result == .wait)
+        #expect(try stage.failures(of: .recovery) == 1)
+    }
+
+    @Test(arguments: StoreKind.all) func theSameCodeThirtyTimesAtOnceIsAcceptedOnce(kind: StoreKind) async throws {
+        for factor in [Factor.totp, .mail] {
+            let stage = try await CodeStage(kind, hasPhone: false)
+            try stage.give(factor)
+            let asked = try await stage.login()
+            let code = factor == .totp ? stage.totp() : CodeStage.codes[0]
+            let outcomes = await together(30, code, asked, stage)
+            #expect(outcomes.filter { (try? $0.get())?.result == .success }.count == 1)
+            #expect(outcomes.filter { $0 == .failure(.alreadyDecided(result: "success")) }.count == 29)
+            let accepted = "SELECT count(*) FROM audit WHERE event = 'challenge.answered' AND proof = 'code'"
+            #expect(try stage.rig.count(accepted) == 1)
+            #expect(try stage.failures(of: factor) == 0)
+        }
+    }
+
+    private func together(
+        _ count: Int, _ code: String, _ asked: Asked, _ stage: CodeStage
+    ) async -> [Result<Told, Refusal>] {
+        await withTaskGroup(of: Result<Told, Refusal>.self) { group in
+            for _ in 0..<count { group.addTask { await stage.outcome(of: code, asked) } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
+    /// Of two hundred that come at once one is tried, and the others wait; after ten the user is locked.
+    @Test(arguments: StoreKind.all) func guessesAreCountedExactly(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind, hasPhone: false)
+        try stage.give(.totp)
+        try stage.give(.hotp)
+        let asked = try await stage.login(expiresIn: 600)
+        for count in 1...10 {
+            let outcomes = await together(count == 1 ? 200 : 20, CodeStage.wrong, asked, stage)
+            let tried = outcomes.compactMap { try? $0.get() }
+            #expect(tried.count == 1)
+            let held = outcomes.filter { if case .failure(.limited) = $0 { true } else { false } }
+            let over = outcomes.filter { $0 == .failure(.alreadyDecided(result: "failure")) }
+            #expect(held.count + over.count == outcomes.count - 1 && (count == 10 || over.isEmpty))
+            #expect(try stage.failures(of: .totp) == count && stage.failures(of: .hotp) == count)
+            guard count < 10 else { break }
+            #expect(tried[0].result == .wait)
+            // Nothing is tried before its time, right or wrong, and nothing is counted.
+            stage.rig.time.advance(by: Failures.pause * count - .milliseconds(1))
+            #expect(await stage.outcome(of: stage.totp(), asked) == .failure(.limited(retryAfter: .milliseconds(1))))
+            stage.rig.time.advance(by: .milliseconds(1))
+        }
+        let told = try await stage.told(asked)
+        #expect(told.result == .failure && told.reason == .locked)
+        #expect(try stage.rig.count("SELECT count(*) FROM audit WHERE event = 'code.wrong'") == 10)
+        #expect(try stage.rig.count("SELECT count(*) FROM audit WHERE event = 'user.locked'") == 1)
+        #expect(try await stage.told(try await stage.login()).reason == .locked)
+        // The website lets the user in again, and nothing is held against them.
+        try await stage.rig.on { [shop = stage.shop] relay in
+            try await relay.unlock(username: "ada", by: shop, as: relay.operations.new())
+        }
+        #expect(try stage.failures(of: .totp) == 0)
+        #expect(try await stage.handIn(stage.totp(), try await stage.login()).result == .success)
+    }
+
+    @Test(arguments: StoreKind.all) func aRightCodeForgetsItsOwnFailures(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind)
+        try stage.give(.totp)
+        try stage.give(.mail)
+        let asked = try await stage.login()
+        _ = try await stage.handIn(CodeStage.wrong, asked)
+        // Nothing was sent that it could have been.
+        #expect(try stage.failures(of: .totp) == 1 && stage.failures(of: .mail) == 0)
+        stage.rig.time.advance(by: Failures.pause)
+        _ = try await stage.begin(.mail, asked)
+        // Switching resets nothing.
+        _ = try await stage.handIn(CodeStage.wrong, asked)
+        #expect(try stage.failures(of: .totp) == 2 && stage.failures(of: .mail) == 1)
+        stage.rig.time.advance(by: Failures.pause * 2)
+        #expect(try await stage.handIn(CodeStage.codes[0], asked).factor == .mail)
+        #expect(try stage.failures(of: .totp) == 2 && stage.failures(of: .mail) == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func whatCannotBeTheUsersCountsForNothing(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind)
+        let asked = try await stage.login()
+        #expect(try await stage.handIn(CodeStage.wrong, asked).result == .wait)
+        try stage.give(.totp)
+        #expect(try await stage.handIn("1234567", asked).result == .wait)
+        #expect(try await stage.handIn("abcd-efgh-2345-ijkl", asked).result == .wait)
+        #expect(try stage.failures(of: .totp) == 0)
+        #expect(try stage.rig.count("SELECT count(*) FROM audit WHERE event = 'code.wrong'") == 0)
+        #expect(stage.rig.registry.number("twoefay_codes_total{outcome=\"void\"}") == 3)
+    }
+
+    /// A request that comes again after a crash is the same request.
+    @Test(arguments: StoreKind.all) func whatComesAgainIsJudgedOnce(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind)
+        try stage.give(.totp)
+        let asked = try await stage.login()
+        let operations = stage.rig.relay.operations
+        let wrong = operations.new()
+        #expect(try await stage.handIn(CodeStage.wrong, asked, as: wrong).result == .wait)
+        #expect(try await stage.handIn(CodeStage.wrong, asked, as: operations.again(wrong.id)).result == .wait)
+        #expect(try stage.failures(of: .totp) == 1)
+        stage.rig.time.advance(by: Failures.pause)
+        let right = operations.new()
+        let code = stage.totp()
+        #expect(try await stage.handIn(code, asked, as: right).result == .success)
+        #expect(try await stage.handIn(code, asked, as: operations.again(right.id)).result == .success)
+    }
+
+    /// What somebody has of guessing who asks for logins and types codes as fast as it is let, all day and all year.
+    @Test func guessingIsHopeless() throws {
+        let policy = Policy()
+        let codes = 1_000_000.0
+        // One of a TOTP device, one of a hardware token, and as many as one challenge sends.
+        let right = Double(2 * CodeWindow.drift + 1) + Double(CodeWindow.lookAhead) + Double(Cascade.mostSendings)
+        func chance(_ guesses: Double) -> Double {
+            1 - (0..<Int(guesses)).reduce(1.0) { p, _ in p * (1 - right / codes) }
+        }
+        // Ten guesses, and nobody guesses on until somebody unlocks the user.
+        let locked = chance(Double(policy.guesses))
+        // The pauses between those guesses: 5 s, 10 s, and so on.
+        let pauses = (1..<policy.guesses).reduce(0) { $0 + 5 * $1 }
+        #expect(
+            Failures.wait(after: 1, lastAt: Timestamp(milliseconds: 0), at: Timestamp(milliseconds: 0)) == .seconds(5))
+        print(
+            """
+            guessing \(Int(right)) codes of \(Int(codes)), \(policy.guesses) tries and then locked: \
+            \(locked) a day and \(locked) a year; with the owner's unlocking once a day: \(locked) a day and \
+            \(chance(365 * Double(policy.guesses))) a year; ten tries take \(pauses) s at least
+            """)
+        #expect(locked < 0.0002)
+        #expect(chance(365 * Double(policy.guesses)) < 0.07)
+        #expect(pauses == 225)
+    }
+}
