@@ -5,7 +5,7 @@ final class SMTPMail {
     private let data: [UInt8]
     private let needsLoopback: Bool
     private var given = 0
-    /// All of it is given, and libcurl was told so: the final dot follows.
+    /// All of it is given: the final dot follows.
     private var isWhole = false
     private var isOver = false
     private var stage = SMTPStage.connection
@@ -60,7 +60,8 @@ final class SMTPMail {
         let count = min(buffer.count, data.count - given)
         buffer.copyBytes(from: data[given..<given + count])
         given += count
-        isWhole = count == 0
+        // With the last of it: told how long it is, libcurl asks for no more, and the dot follows.
+        isWhole = given == data.count
         return count
     }
 
