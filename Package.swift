@@ -106,7 +106,10 @@ let package = Package(
             ]),
         module(
             "Couriers",
-            ["APNs", "Bytes", "Curl", "Domain", "JSON", "Pushing", "Relay", "WebPush", "World"]),
+            [
+                "APNs", "Bytes", "Curl", "Domain", "JSON", "Log", "Messaging", "Pushing", "Relay", "WebPush", "Wording",
+                "World",
+            ]),
 
         // The device side.
         module("Phone", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World"]),
@@ -118,7 +121,7 @@ let package = Package(
                 "API", "APNs", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "Geo", "HTTP",
                 "HTTP1",
                 "HTTP2",
-                "JSON", "Log", "Metrics", "Relay", "Storage", "TLS", "WebPush", "World", "YAML",
+                "JSON", "Log", "Messaging", "Metrics", "Relay", "Storage", "TLS", "WebPush", "Wording", "World", "YAML",
             ]),
         module(
             "FakeAPNs",
@@ -133,9 +136,8 @@ let package = Package(
         program(
             "twoefay",
             [
-                "Bytes", "CLinux", "Crypto", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs", "HTTP", "JSON", "Log",
-                "Phone",
-                "QR", "Relay", "Storage", "TLS", "World",
+                "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs",
+                "HTTP", "JSON", "Log", "Messaging", "Phone", "QR", "Relay", "Storage", "TLS", "Wording", "World",
             ]),
 
         // Tests: one folder per module.
@@ -165,9 +167,8 @@ let package = Package(
         tests(
             "Couriers",
             [
-                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Domain", "JSON", "Log", "Pushing", "Relay",
-                "TestSupport",
-                "WebPush", "World",
+                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "JSON", "Log", "Messaging",
+                "Pushing", "Relay", "TestSupport", "WebPush", "Wording", "World",
             ]),
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
         tests(
@@ -175,8 +176,8 @@ let package = Package(
         tests(
             "Daemon",
             [
-                "APNs", "Bytes", "Crypto", "Daemon", "Domain", "HTTP", "Log", "Metrics", "Storage", "TestSupport",
-                "World",
+                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Domain", "HTTP", "Log", "Metrics", "Storage",
+                "TestSupport", "World",
             ]),
         tests(
             "Demo",
@@ -257,7 +258,7 @@ let package = Package(
                 "Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS",
                 "TestSupport", "WebPush", "World",
             ]),
-        tests("Wording", ["Bytes", "Wording", "World"]),
+        tests("Wording", ["Bytes", "GSM", "Wording", "World"]),
         tests("World", ["World"]),
         tests("YAML", ["YAML"]),
     ]

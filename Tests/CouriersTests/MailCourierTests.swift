@@ -1,0 +1,133 @@
+import Bytes
+import Curl
+import Domain
+import EventLoop
+import JSON
+import Log
+import Messaging
+import Relay
+import TestSupport
+import Testing
+import Wording
+import World
+
+@testable import Couriers
+
+@Suite(.timeLimit(.minutes(5))) struct MailCouriers {
+    private func message(
+        to: String = "bob@example.org", website: String = "Bücher & Mehr", language: String? = "de-AT",
+        left: Duration = .seconds(299), content: Message.Content? = nil
+    ) throws -> Message {
+        let code = Message.Code(
+            digits: Secret(utf8: "042137"), purpose: .login, service: nil, ip: "203.0.113.7", place: "Köln")
+        return Message(
+            id: try #require(ErrandID("0123456789abcdef0123456789abcdef")), to: to, website: website, name: "Zoë",
+            language: language, content: content ?? .code(code), expiresAt: SystemTime().now() + left)
+    }
+
+    private func send(
+        _ test: TestMailServer, _ messages: [Message], log: Log = Log(sink: MemorySink()), url: String? = nil,
+        trusted: Bool = false, trouble: @escaping @Sendable (String?) -> Void = { _ in }
+    ) async throws -> [MessageOutcome] {
+        var server = SMTPServer(try #require(SMTPAddress(url ?? "smtp://localhost:\(test.port)")))
+        if trusted { server.extraTrust = test.authority }
+        let client = SMTPClient(server, time: SystemTime())
+        let from = try #require(MailSender("login@shop.example"))
+        let courier = MailCourier(client: client, from: from, words: WordingBook(), time: SystemTime(), log: log)
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        defer { group.stopAndJoin() }
+        let outcomes = await group.loops[0].perform {
+            var outcomes: [MessageOutcome] = []
+            for message in messages { outcomes.append(await courier.send(message)) }
+            return outcomes
+        }
+        trouble(courier.trouble)
+        courier.close()
+        return outcomes
+    }
+
+    @Test func aCodeComesInTheUsersLanguage() async throws {
+        let test = try await TestMailServer.start()
+        #expect(try await send(test, [try message()]) == [.accepted(by: nil)])
+        let mail = try await test.mail()
+        #expect(mail.from == "<login@shop.example>")
+        #expect(mail.to == ["<bob@example.org>"])
+        #expect(mail.data.contains("\r\nSubject: =?UTF-8?Q?Ihr_Anmeldecode_f=C3=BCr_B=C3=BCcher"))
+        #expect(mail.data.contains("\r\nMessage-ID: <0123456789abcdef0123456789abcdef@shop.example>\r\n"))
+        #expect(mail.data.contains("\r\nContent-Language: de\r\n"))
+        #expect(mail.data.contains("\r\n042137\r\n"))
+        #expect(mail.data.contains("4 Minuten lang"))
+        #expect(mail.data.contains("K=C3=B6ln"))
+    }
+
+    @Test func announcementsAreMailsToo() async throws {
+        let test = try await TestMailServer.start()
+        let at = try #require(Timestamp(rfc3339: "2026-11-22T01:02:03Z"))
+        let messages = try Announcement.allCases.map {
+            try message(language: "en", content: .announcement($0, device: "Phone of Bob", at: at))
+        }
+        #expect(try await send(test, messages) == messages.map { _ in .accepted(by: nil) })
+        for number in messages.indices {
+            #expect(try await test.mail(number + 1).data.contains("2026-11-22 01:02 UTC"))
+        }
+        #expect(try await test.mail(1).data.contains("Phone of Bob"))
+    }
+
+    @Test func aRepetitionHasTheSameID() async throws {
+        let test = try await TestMailServer.start { $0.faults = [.dot: [.answer("451 4.3.0 later")]] }
+        let message = try message()
+        let outcomes = try await send(test, [message, message])
+        #expect(outcomes == [.retryAfter(nil, "content: 451 4.3.0 later"), .accepted(by: nil)])
+        let id = { (mail: TestMailServer.Mail) in
+            mail.data.split(separator: "\r\n").first { $0.hasPrefix("Message-ID:") }
+        }
+        let (first, second) = (id(try await test.mail(1)), id(try await test.mail(2)))
+        #expect(first != nil)
+        #expect(first == second)
+    }
+
+    @Test func droppedAfterTheDotIsAmbiguous() async throws {
+        let test = try await TestMailServer.start { $0.faults = [.dot: [.drop]] }
+        guard case .ambiguous? = try await send(test, [try message()]).first else {
+            Issue.record("not ambiguous")
+            return
+        }
+    }
+
+    @Test func whatIsLateOrNobodysIsNotSent() async throws {
+        let test = try await TestMailServer.start()
+        let messages = [
+            try message(left: .seconds(-1)), try message(to: "jörg@example.org"), try message(to: "a@b.example\r\nx"),
+        ]
+        #expect(
+            try await send(test, messages) == [
+                .undeliverable("expired unsent"), .refused("no address that SMTP can carry"),
+                .refused("no address that SMTP can carry"),
+            ])
+        #expect(test.said.isEmpty)
+    }
+
+    @Test func troubleIsTheServersAndNotARecipients() async throws {
+        let sink = MemorySink()
+        let log = Log(sink: sink)
+        let nobody = try await TestMailServer.start {
+            $0.faults = [.recipient: [.answer("550 5.1.1 <bob@example.org> who?")]]
+        }
+        let refused = try await send(nobody, [try message()], log: log) { #expect($0 == nil) }
+        #expect(refused == [.refused("recipient: 550 5.1.1 … who?")])
+        #expect(sink.lines.isEmpty)
+
+        let untrusted = try await TestMailServer.start { $0.tls = .implicit }
+        let url = "smtps://localhost:\(untrusted.port)"
+        guard
+            case .undeliverable? = try await send(
+                untrusted, [try message()], log: log, url: url, trouble: { #expect($0 != nil) }
+            ).first
+        else {
+            Issue.record("not undeliverable")
+            return
+        }
+        #expect(sink.lines.contains { $0.contains("mail.server.refuses") && $0.contains("level=error") })
+        #expect(!sink.lines.contains { $0.contains("bob@") || $0.contains("042137") })
+    }
+}
