@@ -1,3 +1,5 @@
+import Couriers
+import Curl
 import Domain
 import HTTP
 import Log
@@ -53,6 +55,12 @@ private func everything() throws -> Settings {
     settings.webPush.contact = try ContactText(settingsText: "https://example.com/contact")
     settings.webPush.allowed = try AddressRanges(settingsText: "10.0.0.0/8, fd00::/8")
     settings.webPush.authority = FileName("inside.pem")
+    settings.mail.url = try SMTPAddress(settingsText: "smtps://[::1]:465")
+    settings.mail.from = try MailSender(settingsText: "Login #1 <login@example.com>")
+    settings.mail.username = "relay: one"
+    settings.mail.passwordFile = FileName("mail.password")
+    settings.mail.authority = FileName("mail-ca.pem")
+    settings.templates = FileName("words")
     settings.places = FileName("cities.mmdb")
     settings.metrics = try LocalAddress(settingsText: "[::1]:9464")
     try settings.policy.set("answers", to: "website")

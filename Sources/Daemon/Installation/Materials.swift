@@ -3,6 +3,7 @@ import Crypto
 import Curl
 import Geo
 import HTTP
+import Wording
 import World
 
 /// What lies in the files that the settings name, read and found to fit together.
@@ -22,6 +23,10 @@ public struct Materials: Sendable {
     public let push: Push?
     /// Nil where browsers are not pushed.
     public let webPush: WebPush?
+    /// Nil where no mail server is set.
+    public let mail: Mail?
+    /// What mails and text messages say.
+    public let wording: Wording
     /// Nil where no database of places is set.
     public let places: PlaceFinder?
     /// When the certificates of all these end.
@@ -51,7 +56,7 @@ public struct Materials: Sendable {
 
     /// Everything that is wrong is said at once.
     public static func load(_ settings: Settings, at now: Timestamp) throws(Failure) -> Materials {
-        var reading = Reading(settings: settings, now: now)
+        var reading = MaterialsReading(settings: settings, now: now)
         let materials = reading.all()
         guard let materials, reading.problems.isEmpty else {
             throw Failure(
@@ -64,7 +69,7 @@ public struct Materials: Sendable {
 }
 
 /// Reads on after a problem, to find the others.
-private struct Reading {
+struct MaterialsReading {
     let settings: Settings
     let now: Timestamp
     var problems: [String] = []
@@ -82,17 +87,21 @@ private struct Reading {
         let masterKey = master()
         let push = push()
         let webPush = webPush()
+        let mail = mail()
+        let wording = wording()
         let places = places()
         fits(server, key)
         leads(chain, to: authority)
-        guard let chain, let key, let authority, let websites, let phones, let masterKey else { return nil }
+        guard let chain, let key, let authority, let websites, let phones, let masterKey, let wording else {
+            return nil
+        }
         return Materials(
             certificate: chain, key: key, authority: authority, websites: websites, phones: phones, revoked: revoked,
-            masterKey: masterKey, push: push, webPush: webPush, places: places,
+            masterKey: masterKey, push: push, webPush: webPush, mail: mail, wording: wording, places: places,
             certificates: CertificateExpiry.all(settings))
     }
 
-    private mutating func bytes(_ file: FileName) -> [UInt8]? {
+    mutating func bytes(_ file: FileName) -> [UInt8]? {
         do throws(Files.Problem) {
             return try Files.read(settings.path(of: file))
         } catch {
@@ -101,7 +110,7 @@ private struct Reading {
         }
     }
 
-    private mutating func secret(_ file: FileName) -> Secret? {
+    mutating func secret(_ file: FileName) -> Secret? {
         do throws(Files.Problem) {
             return Secret(try Files.readPrivate(settings.path(of: file)))
         } catch {
@@ -111,7 +120,7 @@ private struct Reading {
     }
 
     /// The first certificate of a file, in its time.
-    private mutating func certificate(_ file: FileName, _ pem: [UInt8]?) -> Certificate? {
+    mutating func certificate(_ file: FileName, _ pem: [UInt8]?) -> Certificate? {
         guard let pem else { return nil }
         let path = settings.path(of: file)
         do throws(CryptoFailure) {

@@ -1,7 +1,10 @@
+import Couriers
+import Curl
 import Geo
 import JSON
 import Log
 import Storage
+import Wording
 import World
 
 /// `twoefayd`: settings, then the relay.
@@ -40,6 +43,12 @@ public enum DaemonProgram {
         if materials.push == nil, materials.webPush == nil {
             lines.append("No push service is set: nothing will be pushed.")
         }
+        lines.append(
+            materials.mail.map { "Mails leave through \($0.server.address.text), from \($0.from.address)." }
+                ?? "No mail server is set: no mail will leave.")
+        lines.append(
+            "What is said in mails and text messages is there in \(materials.wording.languages.joined(separator: ", "))."
+        )
         if let places = materials.places {
             lines.append(
                 "Places are those of \(places.kind)" + (places.madeAt.map { ", made at \($0.rfc3339)." } ?? "."))
@@ -51,6 +60,8 @@ public enum DaemonProgram {
             json: .object([
                 "storage": .string("\(try settings.store())"), "schema_version": .integer(store.schemaVersion),
                 "push": .bool(materials.push != nil), "web_push": .bool(materials.webPush != nil),
+                "mail": materials.mail.map { .string($0.server.address.text) } ?? .null,
+                "languages": .array(materials.wording.languages.map { .string($0) }),
                 "places": materials.places.map(json) ?? .null,
                 "warnings": .array(warnings.map { .string($0) }),
                 "certificates": CertificateExpiry.json(materials.certificates, at: now),

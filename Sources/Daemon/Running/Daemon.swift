@@ -15,6 +15,7 @@ import Storage
 import Synchronization
 import TLS
 import WebPush
+import Wording
 import World
 
 /// The relay on its loops: a store, one HTTP/2 server a loop, the rounds that keep the outbox moving, and a page of
@@ -26,6 +27,8 @@ public final class Daemon: Sendable {
     private let store: Store
     private let push: APNsSender?
     private let webPush: WebPushSender?
+    private let mail: MailCourier?
+    private let words: WordingBook
     private let group: LoopGroup
     private let servers: [LoopBound<HTTP2Server>]
     private let page: LoopBound<HTTP1Server>?
@@ -68,6 +71,8 @@ public final class Daemon: Sendable {
         store = parts.store
         push = parts.push
         webPush = parts.webPush
+        mail = parts.mail
+        words = parts.words
         group = parts.group
         relay = parts.relay
         errands = parts.errands
@@ -90,6 +95,8 @@ public final class Daemon: Sendable {
         let store: Store
         let push: APNsSender?
         let webPush: WebPushSender?
+        let mail: MailCourier?
+        let words: WordingBook
         let group: LoopGroup
         let relay: Relay
         let errands = Errands()
@@ -106,6 +113,8 @@ public final class Daemon: Sendable {
             places = Places(materials.places)
             operationsKey = materials.masterKey.secret
             certificates = Certificates(materials.certificates, time: time, log: log, registry)
+            words = WordingBook(materials.wording)
+            mail = materials.mail?.courier(words, time: time, log: log)
             do {
                 store = try Store.open(url, time: time, log: log)
             } catch {
@@ -126,7 +135,7 @@ public final class Daemon: Sendable {
                         origin: settings.origin.settingsText, pin: materials.authority.spkiThumbprint,
                         policy: settings.policy,
                         isAlone: url.isEmbedded),
-                    store: store, push: PushServices(apns: push, web: webPush), phones: materials.phones,
+                    store: store, push: PushServices(apns: push, web: webPush), mail: mail, phones: materials.phones,
                     masterKey: materials.masterKey.secret, sealer: try materials.masterKey.sealer(), time: time,
                     randomness: randomness, log: log, metrics: RelayMetrics(registry),
                     placeOf: { [places] ip in places.place(of: ip) },
@@ -136,6 +145,7 @@ public final class Daemon: Sendable {
                 throw Failure(.failed, "\(error)", next: "Mend the settings, then try again.")
             }
             var dependencies = [Dependency("store") { [relay] in await relay.storeTrouble() }]
+            if let mail { dependencies.append(Dependency("mail") { mail.trouble }) }
             if let push { dependencies.append(Dependency("push") { push.trouble }) }
             api = API(
                 settings: API.Settings(
@@ -147,6 +157,7 @@ public final class Daemon: Sendable {
         func close() {
             push?.close()
             webPush?.close()
+            mail?.close()
             store.close()
             group.stopAndJoin()
         }
@@ -204,6 +215,7 @@ public final class Daemon: Sendable {
         await errands.settled(within: .seconds(3))
         push?.close()
         webPush?.close()
+        mail?.close()
         await errands.settled(within: .seconds(1))
         await group.loops[0].perform { [relay, page] in
             await relay.leave()
@@ -214,8 +226,8 @@ public final class Daemon: Sendable {
         log.notice("daemon.stopped")
     }
 
-    /// Reads certificates, keys, the master key, revocation lists and the database of places again, for the connections, the pushes and the
-    /// logins to come.
+    /// Reads certificates, keys, the master key, revocation lists, words and the database of places again, for the connections,
+    /// the messages and the logins to come.
     /// If anything is wrong with any file, everything stays as it was.
     public func reload() async {
         do throws(Failure) {
@@ -235,6 +247,7 @@ public final class Daemon: Sendable {
             if !Secret.matches(materials.masterKey.secret.reveal(), operationsKey.reveal()) {
                 log.warning("daemon.restart", [.reason: "operations follow from another key after a restart"])
             }
+            words.replace(materials.wording)
             certificates.replace(materials.certificates)
             for server in servers { await server.loop.perform { server.value.replace(tls: tls) } }
             log.notice("daemon.reloaded", [.keyID: sealer.currentID])

@@ -1,3 +1,5 @@
+import Couriers
+import Curl
 import Domain
 import HTTP
 import Log
@@ -17,6 +19,9 @@ public struct Settings: Sendable, Equatable {
     public var tls = TLSFiles()
     public var push = PushService()
     public var webPush = WebPushService()
+    public var mail = MailService()
+    /// A directory with words in other languages, or other words.
+    public var templates: FileName?
     /// Says where addresses are; nil is that nobody knows.
     public var places: FileName?
     /// What holds for websites that say nothing else.
@@ -85,6 +90,18 @@ public struct Settings: Sendable, Equatable {
         public var contact: ContactText?
         /// Inside addresses that pushes may go to all the same.
         public var allowed: AddressRanges?
+        /// Trusted besides the system's authorities.
+        public var authority: FileName?
+
+        public init() {}
+    }
+
+    /// The mail server, used once a URL is set.
+    public struct MailService: Sendable, Equatable {
+        public var url: SMTPAddress?
+        public var from: MailSender?
+        public var username: String?
+        public var passwordFile: FileName?
         /// Trusted besides the system's authorities.
         public var authority: FileName?
 

@@ -33,10 +33,14 @@ public enum SettingsKeys {
             .optional(
                 "tls.revoked", \.tls.revoked, example: "revoked.pem",
                 "Revocation lists (CRL) of the two authorities. Revoking a website or a phone in the store needs none."),
-        ] + push + [
+        ] + push + mail + [
+            .optional(
+                "templates.directory", \.templates, example: "templates",
+                "Files such as fr.po with what mails and text messages say; `twoefay templates show` prints one to begin "
+                    + "with. SIGHUP reads them again."),
             .optional(
                 "geo.database", \.places, example: "GeoLite2-City.mmdb",
-                "A MaxMind database of cities or of countries. It is kept in memory; SIGHUP reads it again.")
+                "A MaxMind database of cities or of countries. It is kept in memory; SIGHUP reads it again."),
         ] + policies + [
             .optional(
                 "metrics.listen", \.metrics, example: "127.0.0.1:9464",
@@ -78,6 +82,24 @@ public enum SettingsKeys {
             "An authority to trust besides the system's, for push services inside."),
     ]
 
+    private static let mail: [SettingsKey] = [
+        .optional(
+            "mail.url", \.mail.url, example: "smtp://127.0.0.1:25",
+            "The mail server: smtp: with STARTTLS, which may be missing on this machine alone, or smtps:. Setting it turns "
+                + "mails on."),
+        .optional(
+            "mail.from", \.mail.from, example: "login@example.com",
+            "Whom mails come from, perhaps with a name: Login <login@example.com>. Without one they bear the website's."
+        ),
+        .optional("mail.username", \.mail.username, example: "relay", "Who hands in, if the server asks;"),
+        .optional(
+            "mail.password_file", \.mail.passwordFile, example: "mail.password",
+            "and the file with the password. It is said over TLS only, to this machine too."),
+        .optional(
+            "mail.ca", \.mail.authority, example: "inside-ca.pem",
+            "An authority to trust besides the system's, for mail servers inside."),
+    ]
+
     private static let policies: [SettingsKey] = Policy.keys.map { .policy($0, policyTexts[$0] ?? "") }
 
     /// What each policy means; a test sees to it that none is missing.
@@ -115,6 +137,8 @@ public enum SettingsKeys {
         "tls": "Certificates and keys, all PEM. `twoefay init` makes them.",
         "push": "How phones are woken. Without a topic and without a key for the web nothing is pushed.",
         "push.web": "Browsers, and phones with UnifiedPush (RFC 8030, 8291 and 8292).",
+        "mail": "How mails leave: codes, and what users are told of. Without a URL none does.",
+        "templates": "What mails and text messages say. English and German are built in.",
         "geo": "Where an address is, for the person who is asked. Without a database a place is never named.",
         "metrics": "Counters, for callers on this machine.",
         "policies": "What holds for websites for which `twoefay website add` said nothing else.",

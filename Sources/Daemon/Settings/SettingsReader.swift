@@ -94,6 +94,15 @@ public struct SettingsReader {
         } else if push.topic != nil, push.credential == nil {
             problem(root.place, "push.apns needs key, key_id and team_id, or else certificate and certificate_key")
         }
+        let mail = settings.mail
+        let ofTheServer = ["from", "username", "password_file", "ca"].map { "mail.\($0)" }
+        if mail.url == nil, let idle = ofTheServer.first(where: seen.contains) {
+            problem(root.place, "\(idle) does nothing without mail.url")
+        } else if mail.url != nil, mail.from == nil {
+            problem(root.place, "mail.from is missing, as in mail.from: login@example.com")
+        } else if (mail.username == nil) != (mail.passwordFile == nil) {
+            problem(root.place, "mail.username and mail.password_file must be set together")
+        }
         let ofTheKey = ["contact", "allow", "ca"].map { "push.web.\($0)" }
         if settings.webPush.key == nil, let idle = ofTheKey.first(where: seen.contains) {
             problem(root.place, "\(idle) does nothing without push.web.key")

@@ -1,0 +1,72 @@
+import Bytes
+import Couriers
+import Curl
+import EventLoop
+import HTTP
+import Wording
+
+extension Materials {
+    public struct Mail: Sendable {
+        public let server: SMTPServer
+        public let from: MailSender
+    }
+}
+
+extension MaterialsReading {
+    mutating func mail() -> Materials.Mail? {
+        let mail = settings.mail
+        let authority = mail.authority.flatMap { bytes($0) }
+        // Found wrong by libcurl only when it connects, and then no mail leaves.
+        if let file = mail.authority { _ = certificate(file, authority) }
+        let password = mail.passwordFile.flatMap { line(of: $0) }
+        guard let url = mail.url, let from = mail.from else { return nil }
+        var server = SMTPServer(url)
+        server.extraTrust = authority
+        server.name = Self.name(of: settings.origin.host)
+        if let username = mail.username, let password {
+            server.login = SMTPServer.Login(username: username, password: password)
+        }
+        return Materials.Mail(server: server, from: from)
+    }
+
+    /// As it is said in SMTP: addresses stand in brackets (RFC 5321 §4.1.3).
+    private static func name(of host: String) -> String {
+        guard SocketAddress(host: host, port: 0) != nil else { return host }
+        return host.contains(":") ? "[IPv6:\(host)]" : "[\(host)]"
+    }
+
+    /// The file's one line, as editors end it or not.
+    private mutating func line(of file: FileName) -> Secret? {
+        guard let text = secret(file) else { return nil }
+        var bytes = text.reveal()
+        while let last = bytes.last, last == 0x0a || last == 0x0d { bytes.removeLast() }
+        guard !bytes.isEmpty, bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }),
+            String(validating: bytes, as: UTF8.self) != nil
+        else {
+            problems.append("\(settings.path(of: file)): must hold a password in one line, and nothing else")
+            return nil
+        }
+        return Secret(bytes)
+    }
+
+    /// The built-in words, and those of the directory.
+    mutating func wording() -> Wording? {
+        guard let directory = settings.templates else { return .builtIn }
+        var files: [WordingFile] = []
+        do throws(Files.Problem) {
+            let path = settings.path(of: directory)
+            for name in try Files.names(in: path) where name.hasSuffix(".po") {
+                files.append(WordingFile(path: "\(path)/\(name)", bytes: try Files.read("\(path)/\(name)")))
+            }
+        } catch {
+            problems.append(error.text)
+            return nil
+        }
+        do throws(WordingFaults) {
+            return try Wording(files)
+        } catch {
+            problems += error.all.map(\.description)
+            return nil
+        }
+    }
+}
