@@ -137,7 +137,7 @@ let package = Package(
             "twoefay",
             [
                 "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs",
-                "HTTP", "JSON", "Log", "Messaging", "Phone", "QR", "Relay", "Storage", "TLS", "Wording", "World",
+                "HTTP", "JSON", "Log", "Messaging", "Phone", "QR", "Relay", "Seeds", "Storage", "TLS", "Wording", "World",
             ]),
 
         // Tests: one folder per module.
@@ -220,7 +220,10 @@ let package = Package(
             ]),
         tests(
             "Program",
-            ["Bytes", "Crypto", "Daemon", "JSON", "Log", "Storage", "TestSupport", "World", "twoefay", "twoefayd"]),
+            [
+                "Bytes", "Crypto", "Daemon", "Domain", "JSON", "Log", "Storage", "TestSupport", "World", "twoefay",
+                "twoefayd",
+            ]),
         tests("QR", ["QR"]),
         tests(
             "Relay",

@@ -27,6 +27,15 @@ struct OperatorsDesk {
         }
     }
 
+    /// Many at once, which the store takes in few transactions. All of them are tried; the first failure is told.
+    func readAll<Answer>(_ queries: [Query<Answer>]) throws(Failure) -> [Answer] {
+        do throws(StoreFailure) {
+            return try store.runBlocking(queries)
+        } catch {
+            throw Failure(store: error)
+        }
+    }
+
     /// A change, under an operation of its own.
     func run<Answer>(_ change: (Operation) -> Query<Answer>) throws(Failure) -> Answer {
         try read(change(try newOperation()))

@@ -108,7 +108,7 @@ public struct MasterKey: Sendable {
             keys: keys.map { Sealer.Key(id: $0.id, key: Self.sealing($0.secret), isNext: $0.isNext) })
     }
 
-    func usableSealer() throws(Failure) -> Sealer {
+    public func usableSealer() throws(Failure) -> Sealer {
         do throws(CryptoFailure) {
             return try sealer()
         } catch {

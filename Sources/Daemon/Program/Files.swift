@@ -24,9 +24,9 @@ public enum Files {
     }
 
     /// Nothing that belongs to an installation is larger.
-    static let largest = 4 << 20
+    public static let largest = 4 << 20
 
-    public static func read(_ path: String) throws(Problem) -> [UInt8] {
+    public static func read(_ path: String, atMost largest: Int = largest) throws(Problem) -> [UInt8] {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { throw Problem(path) }
         defer { close(file) }
@@ -53,6 +53,12 @@ public enum Files {
                 path, "can be read by others than its owner; chmod 600 it, and replace it if others have had access")
         }
         return try read(path)
+    }
+
+    /// Whether others than its owner can read it.
+    public static func isReadableByOthers(_ path: String) -> Bool {
+        var state = stat()
+        return stat(path, &state) == 0 && state.st_mode & 0o044 != 0
     }
 
     /// Writes a file that must not be there yet. It is on the disk when this returns; after an error it is gone.

@@ -42,6 +42,9 @@ public enum Program {
         String(decoding: JSONWriter.write(value), as: UTF8.self)
     }
 
+    /// On standard error, at once: how far it is, beside the result that goes to standard output.
+    public static func tell(_ text: String) { complain(text) }
+
     private static func complain(_ text: String) { write(text + "\n") { Int(clinux_write_stderr($0, $1)) } }
 
     /// On standard output, at once: for commands that tell what happens while it happens.

@@ -37,6 +37,14 @@ extension Store {
     public func runBlocking<Answer>(_ query: Query<Answer>) throws(StoreFailure) -> Answer {
         try query.answer(try runBlocking(query.script))
     }
+
+    /// Many at the same time: what waits together is committed together.
+    public func runBlocking<Answer>(_ queries: [Query<Answer>]) throws(StoreFailure) -> [Answer] {
+        let rows = try runBlocking(queries.map(\.script))
+        var answers: [Answer] = []
+        for (query, rows) in zip(queries, rows) { answers.append(try query.answer(rows)) }
+        return answers
+    }
 }
 
 /// The audit row: what makes a change known by its operation.

@@ -39,28 +39,44 @@ public final class Store: Sendable {
 
     /// The same for a program that has no loop: the thread waits, on a loop of its own.
     public func runBlocking(_ script: Script) throws(StoreFailure) -> [Rows] {
+        guard let rows = try runBlocking([script]).first else { throw .internal("a loop ended before its work") }
+        return rows
+    }
+
+    /// Several at the same time. All of them are run; then the first failure is thrown.
+    public func runBlocking(_ scripts: [Script]) throws(StoreFailure) -> [[Rows]] {
+        guard !scripts.isEmpty else { return [] }
         let loop: EventLoop
         do {
             loop = try EventLoop(name: "waiting", time: time)
         } catch {
             throw .unavailable("\(error)")
         }
-        let kept = Mutex<Answer?>(nil)
+        let kept = Mutex<[Int: Answer]>([:])
         loop.post {
-            loop.spawn {
-                let answer: Answer
-                do throws(StoreFailure) {
-                    answer = .success(try await self.run(script))
-                } catch {
-                    answer = .failure(error)
+            for (index, script) in scripts.enumerated() {
+                loop.spawn {
+                    let answer: Answer
+                    do throws(StoreFailure) {
+                        answer = .success(try await self.run(script))
+                    } catch {
+                        answer = .failure(error)
+                    }
+                    let count = kept.withLock { kept in
+                        kept[index] = answer
+                        return kept.count
+                    }
+                    if count == scripts.count { loop.stop() }
                 }
-                kept.withLock { $0 = answer }
-                loop.stop()
             }
         }
         loop.run()
-        guard let answer = kept.withLock({ $0 }) else { throw .internal("a loop ended before its work") }
-        return try answer.get()
+        var all: [[Rows]] = []
+        for index in scripts.indices {
+            guard let answer = kept.withLock({ $0[index] }) else { throw .internal("a loop ended before its work") }
+            all.append(try answer.get())
+        }
+        return all
     }
 
     /// Why the store is not well, if it is not.

@@ -228,6 +228,11 @@ enum Sample {
         _ = try await store.beat(relay, at: now)
         try await store.dropKept(before: now - .seconds(1))
         try await store.probe()
+        _ = try await store.run(FactorImport.subjects([("user-24", .hotp)], of: website))
+        let token = FactorImport.New(
+            id: id(9010), user: id(24), kind: .hotp, secret: [1], sealedBy: "key", algorithm: .sha1, digits: 6,
+            period: nil, counter: 0, createdAt: now)
+        _ = try await store.run(FactorImport.write(token, .replace, as: operation()))
         _ = try await store.factors(sealedBy: "key", skipping: 0)
         try await store.reseal([ResealedFactor(id: id(23), old: [1], new: [2], key: "other")])
         _ = try await store.run(KeyUse.factors)

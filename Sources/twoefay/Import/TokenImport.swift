@@ -1,0 +1,169 @@
+import Bytes
+import Crypto
+import Daemon
+import Domain
+import JSON
+import Seeds
+import Storage
+import World
+
+/// From tokens and their users to factors in the store.
+struct TokenImport {
+    private enum Deed {
+        case add, replace, keep
+    }
+
+    private struct Item {
+        let owned: SeedInput.Owned
+        let user: UserID
+        let deed: Deed
+        let meeting: FactorImport.Meeting
+    }
+
+    /// So many are looked up, or written, in one transaction.
+    private static let chunk = 200
+    /// From so many on it is told how far it is.
+    private static let many = 1000
+
+    let website: Websites.Listed
+    let desk: OperatorsDesk
+    let sealer: Sealer
+    let replaces: Bool
+    private var items: [Item] = []
+    private var unknown: [String] = []
+    private var done: [Deed: Int] = [:]
+
+    init(website: Websites.Listed, desk: OperatorsDesk, sealer: Sealer, replaces: Bool) {
+        self.website = website
+        self.desk = desk
+        self.sealer = sealer
+        self.replaces = replaces
+    }
+
+    /// Nothing is changed here; if a user is missing, nothing will be.
+    mutating func plan(
+        _ owned: [SeedInput.Owned], skippingUnknown: Bool, file: String
+    ) throws(Failure) {
+        for start in stride(from: 0, to: owned.count, by: Self.chunk) {
+            let some = owned[start..<min(start + Self.chunk, owned.count)]
+            let subjects = try desk.read(
+                FactorImport.subjects(some.map { ($0.username, $0.seed.kind.factor) }, of: website.id))
+            for (owned, subject) in zip(some, subjects) {
+                guard let subject else {
+                    unknown.append(owned.username)
+                    continue
+                }
+                items.append(item(owned, subject))
+            }
+        }
+        guard unknown.isEmpty || skippingUnknown else {
+            throw Failure(
+                .notFound,
+                "\(website.name) has no user \(unknown.prefix(20).joined(separator: ", "))"
+                    + (unknown.count > 20 ? " and \(unknown.count - 20) more" : ""),
+                next:
+                    "Nothing was changed. Have them registered first, put their names right (a --map does that), or give --skip-unknown."
+            )
+        }
+        for item in items { done[item.deed, default: 0] += 1 }
+    }
+
+    private func item(_ owned: SeedInput.Owned, _ subject: FactorImport.Subject) -> Item {
+        func item(_ deed: Deed, _ meeting: FactorImport.Meeting) -> Item {
+            Item(owned: owned, user: subject.user, deed: deed, meeting: meeting)
+        }
+        guard let held = subject.held else { return item(.add, .keep) }
+        guard replaces else { return item(.keep, .keep) }
+        let associated = FactorSeal.associated(
+            website: website.id, user: subject.user, kind: owned.seed.kind.factor, row: held.id)
+        let before = held.secret.flatMap { try? sealer.open($0, associated: associated) } ?? []
+        let isSame = Secret.matches(before, owned.seed.secret.reveal())
+        return item(.replace, isSame ? .renew(held.id) : .replace)
+    }
+
+    mutating func carryOut() throws(Failure) {
+        let work = items.filter { $0.deed != .keep }
+        for start in stride(from: 0, to: work.count, by: Self.chunk) {
+            let some = work[start..<min(start + Self.chunk, work.count)]
+            var changes: [Query<Bool>] = []
+            for item in some { changes.append(try change(item)) }
+            let results: [Bool]
+            do throws(Failure) {
+                results = try desk.readAll(changes)
+            } catch {
+                throw Failure(
+                    error.code, "\(error.message)\nIt stopped after \(start) of \(work.count) tokens.",
+                    next: "Run it again: who has the token already keeps it.")
+            }
+            // Somebody was quicker, or the user has gone.
+            for (item, isDone) in zip(some, results) where !isDone {
+                done[item.deed, default: 1] -= 1
+                done[.keep, default: 0] += 1
+            }
+            if work.count >= Self.many { Program.tell("\(start + some.count) of \(work.count) tokens") }
+        }
+    }
+
+    private func change(_ item: Item) throws(Failure) -> Query<Bool> {
+        let operation = try desk.newOperation()
+        let seed = item.owned.seed
+        let (kind, id): (Factor, FactorID) = (seed.kind.factor, operation.identifier("factor"))
+        let associated = FactorSeal.associated(website: website.id, user: item.user, kind: kind, row: id)
+        let sealed: [UInt8]
+        do throws(CryptoFailure) {
+            sealed = try sealer.seal(seed.secret.reveal(), associated: associated)
+        } catch {
+            throw Failure(.failed, "\(error)", next: "Run it again: who has the token already keeps it.")
+        }
+        let (period, counter): (Int?, Int64) =
+            switch seed.kind {
+            case .totp(let seconds): (seconds, 0)
+            case .hotp(let counter): (nil, counter)
+            }
+        let new = FactorImport.New(
+            id: id, user: item.user, kind: kind, secret: sealed, sealedBy: sealer.currentID,
+            algorithm: seed.hash.algorithm, digits: seed.digits, period: period, counter: counter, createdAt: desk.now)
+        return FactorImport.write(new, item.meeting, as: operation)
+    }
+
+    func report(remarks: [String], isRehearsal: Bool) -> Report {
+        func count(_ deed: Deed) -> Int { done[deed] ?? 0 }
+        var lines = [
+            isRehearsal
+                ? "Nothing was changed. Without --dry-run, \(website.name) would get:"
+                : "\(website.name) has its tokens; their codes count from now on:",
+            "  \(count(.add)) new, \(count(.replace)) in place of others, \(count(.keep)) kept as they were",
+        ]
+        if !unknown.isEmpty {
+            lines.append(
+                "  \(unknown.count) left out, whose users are not known: \(unknown.prefix(20).joined(separator: ", "))")
+        }
+        return Report(
+            (lines + remarks).joined(separator: "\n"),
+            json: .object([
+                "website": .string(website.name), "dry_run": .bool(isRehearsal),
+                "added": .integer(Int64(count(.add))), "replaced": .integer(Int64(count(.replace))),
+                "kept": .integer(Int64(count(.keep))), "unknown": .array(unknown.map { .string($0) }),
+                "remarks": .array(remarks.map { .string($0) }),
+            ]))
+    }
+}
+
+extension Seed.Kind {
+    var factor: Factor {
+        switch self {
+        case .totp: .totp
+        case .hotp: .hotp
+        }
+    }
+}
+
+extension Seed.Hash {
+    fileprivate var algorithm: OTPAlgorithm {
+        switch self {
+        case .sha1: .sha1
+        case .sha256: .sha256
+        case .sha512: .sha512
+        }
+    }
+}
