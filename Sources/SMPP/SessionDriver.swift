@@ -46,10 +46,10 @@ final class SessionDriver {
         guard !isActing else { return }
         isActing = true
         while true {
-            let actions = session.takeActions()
-            guard !actions.isEmpty else { break }
             // Before anybody is told what became of its message.
             news.trouble = session.trouble
+            let actions = session.takeActions()
+            guard !actions.isEmpty else { break }
             for action in actions { act(action) }
         }
         isActing = false
