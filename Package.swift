@@ -85,7 +85,7 @@ let package = Package(
         module(
             "Texting",
             [
-                "Bytes", "Curl", "Domain", "EventLoop", "GSM", "HTTP", "JSON", "Log", "Messaging", "World",
+                "Bytes", "Curl", "Domain", "EventLoop", "GSM", "HTTP", "JSON", "Log", "Messaging", "SMPP", "World",
             ]),
 
         // For websites: depends on nothing of the relay.
@@ -248,7 +248,8 @@ let package = Package(
         tests(
             "Texting",
             [
-                "Bytes", "Curl", "Domain", "EventLoop", "GSM", "HTTP", "JSON", "Log", "Messaging", "TestSupport",
+                "Bytes", "Curl", "Domain", "EventLoop", "GSM", "HTTP", "JSON", "Log", "Messaging", "SMPP",
+                "TestSupport",
                 "Texting",
                 "World",
             ]),
