@@ -107,8 +107,8 @@ let package = Package(
         module(
             "Couriers",
             [
-                "APNs", "Bytes", "Curl", "Domain", "JSON", "Log", "Messaging", "Pushing", "Relay", "WebPush", "Wording",
-                "World",
+                "APNs", "Bytes", "Curl", "Domain", "GSM", "JSON", "Log", "Messaging", "Pushing", "Relay", "Texting",
+                "WebPush", "Wording", "World",
             ]),
 
         // The device side.
@@ -121,7 +121,9 @@ let package = Package(
                 "API", "APNs", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "Geo", "HTTP",
                 "HTTP1",
                 "HTTP2",
-                "JSON", "Log", "Messaging", "Metrics", "Relay", "Storage", "TLS", "WebPush", "Wording", "World", "YAML",
+                "JSON", "Log", "Messaging", "Metrics", "Relay", "SMPP", "Storage", "TLS", "Texting", "WebPush",
+                "Wording",
+                "World", "YAML",
             ]),
         module(
             "FakeAPNs",
@@ -137,7 +139,8 @@ let package = Package(
             "twoefay",
             [
                 "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs",
-                "HTTP", "JSON", "Log", "Messaging", "Phone", "QR", "Relay", "Seeds", "Storage", "TLS", "Wording", "World",
+                "GSM", "HTTP", "JSON", "Log", "Messaging", "Phone", "QR", "Relay", "Seeds", "Storage", "TLS", "Texting",
+                "Wording", "World",
             ]),
 
         // Tests: one folder per module.
@@ -168,7 +171,7 @@ let package = Package(
             "Couriers",
             [
                 "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "JSON", "Log", "Messaging",
-                "Pushing", "Relay", "TestSupport", "WebPush", "Wording", "World",
+                "Pushing", "Relay", "TestSupport", "Texting", "WebPush", "Wording", "World",
             ]),
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
         tests(
@@ -177,7 +180,7 @@ let package = Package(
             "Daemon",
             [
                 "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Domain", "HTTP", "Log", "Metrics", "Storage",
-                "TestSupport", "World",
+                "TestSupport", "Texting", "World",
             ]),
         tests(
             "Demo",

@@ -22,23 +22,27 @@ extension Tool {
                 .failed, error.text, next: "It is the authority of the relay's certificate; 'tls.ca' names it.")
         }
         let relay = try Probe.ready(settings, authority: authority)
-        let store = storeStatus(settings)
-        let origin = settings.origin.settingsText
         let now = SystemTime().now()
+        let store = storeStatus(settings, at: now)
+        let origin = settings.origin.settingsText
 
         var lines = [relay.line(origin)]
         var members: JSONObject = ["origin": .string(origin), "relay": relay.json]
         switch store {
         case .success(let status):
-            lines.append("The store has \(status.websites) active websites, and \(status.relays) relays at work.")
-            for waiting in status.waiting {
+            lines.append(
+                "The store has \(status.work.websites) active websites, and \(status.work.relays) relays at work.")
+            for waiting in status.work.waiting {
                 let late = waiting.oldestDue < now ? ", the oldest due since \(waiting.oldestDue.rfc3339)" : ""
                 lines.append("Still to be done: \(waiting.count) × \(waiting.kind)\(late).")
             }
-            if status.dead > 0 {
-                lines.append("Nobody tries \(status.dead) of them any more: 'twoefay outbox list --dead' shows which.")
+            if status.work.dead > 0 {
+                lines.append(
+                    "Nobody tries \(status.work.dead) of them any more: 'twoefay outbox list --dead' shows which.")
             }
-            members.set("store", status.json)
+            members.set("store", status.work.json)
+            lines += status.texts.lines
+            members.set("sms", status.texts.json)
         case .failure(let failure):
             lines.append(failure.text)
             members.set("store", failure.json)
@@ -51,12 +55,15 @@ extension Tool {
         return Report(lines.joined(separator: "\n"), json: .object(members), code: isWell ? .ok : .unavailable)
     }
 
-    private static func storeStatus(_ settings: Settings) -> Result<StoreStatus, Failure> {
+    private static func storeStatus(
+        _ settings: Settings, at now: Timestamp
+    ) -> Result<(work: StoreStatus, texts: TextAccount), Failure> {
         do throws(Failure) {
             let store = try settings.openStore()
             defer { store.close() }
             do throws(StoreFailure) {
-                return .success(try store.runBlocking(StoreStatus.query))
+                return .success(
+                    (try store.runBlocking(StoreStatus.query), try store.runBlocking(TextAccount.query(of: now))))
             } catch {
                 return .failure(Failure(store: error))
             }
@@ -103,5 +110,31 @@ extension StoreStatus {
                     ])
                 }),
         ])
+    }
+}
+
+extension TextAccount {
+    /// Of today (UTC); none where nobody was sent any.
+    fileprivate var lines: [String] {
+        guard total.messages > 0 || total.sent > 0 else { return [] }
+        let line = { (what: String, line: Line) in
+            "\(what): \(line.messages) begun, \(line.sent) sent in \(line.parts) parts, for \(Settings.amount(line.cost))."
+        }
+        return [line("Text messages today", total)] + prefixes.map { line("  \($0.prefix)", $0) }
+    }
+
+    fileprivate var json: JSONValue {
+        .object(["today": total.json, "prefixes": .array(prefixes.map(\.json))])
+    }
+}
+
+extension TextAccount.Line {
+    fileprivate var json: JSONValue {
+        var members: JSONObject = [
+            "messages": .integer(messages), "sent": .integer(sent), "parts": .integer(parts),
+            "cost": .string(Settings.amount(cost)),
+        ]
+        if !prefix.isEmpty { members.set("prefix", .string(prefix)) }
+        return .object(members)
     }
 }

@@ -13,7 +13,8 @@ enum Tool {
         renameDevice,
         revokeDevice, enrolPhone, listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone,
         unbindPhone,
-        revokePhone, importTokens, testMail, showTemplates, listOutbox, replayOutbox, dropOutbox, migrate, rekey, status,
+        revokePhone, importTokens, testMail, testText, showTemplates, listOutbox, replayOutbox, dropOutbox, migrate, rekey,
+        status,
     ]
 
     static func run(_ arguments: [String]) -> Int32 {

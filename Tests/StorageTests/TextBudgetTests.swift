@@ -117,12 +117,12 @@ import World
         let account = try await store.run(TextAccount.query(of: Self.now))
         #expect(account.total == .init(prefix: "", messages: 3, sent: 3, parts: 4, cost: 235_000))
         #expect(
-            account.lines == [
+            account.prefixes == [
                 .init(prefix: "+49", messages: 3, sent: 2, parts: 3, cost: 225_000),
                 .init(prefix: "+1", messages: 0, sent: 1, parts: 1, cost: 10_000),
             ])
         let tomorrow = try await store.run(TextAccount.query(of: Self.now + .seconds(86_400)))
-        #expect(tomorrow.lines.isEmpty && tomorrow.total.messages == 0)
+        #expect(tomorrow.prefixes.isEmpty && tomorrow.total.messages == 0)
 
         // Days stay, users and hours go.
         try await store.dropKept(before: Self.now + .seconds(86_400))

@@ -1,6 +1,7 @@
 import Bytes
 import Crypto
 import Curl
+import Domain
 import Geo
 import HTTP
 import Wording
@@ -27,6 +28,8 @@ public struct Materials: Sendable {
     public let mail: Mail?
     /// What mails and text messages say.
     public let wording: Wording
+    /// Nil where no gateway for text messages is set.
+    public let texts: Texts?
     /// Nil where no database of places is set.
     public let places: PlaceFinder?
     /// When the certificates of all these end.
@@ -52,6 +55,21 @@ public struct Materials: Sendable {
         public let allowed: [AddressRange]
         /// PEM of an authority to trust besides the system's.
         public let authority: [UInt8]?
+    }
+
+    public struct Texts: Sendable {
+        public struct Gateway: Sendable {
+            public let form: Settings.TextGatewayForm
+            /// Empty where none is needed.
+            public let password: Secret
+            /// PEM of an authority to trust besides the system's.
+            public let authority: [UInt8]?
+        }
+
+        public let gateways: [Gateway]
+        /// The sender, where a gateway names none of its own.
+        public let from: String?
+        public let limits: TextLimits
     }
 
     /// Everything that is wrong is said at once.
@@ -89,6 +107,7 @@ struct MaterialsReading {
         let webPush = webPush()
         let mail = mail()
         let wording = wording()
+        let texts = texts()
         let places = places()
         fits(server, key)
         leads(chain, to: authority)
@@ -97,7 +116,8 @@ struct MaterialsReading {
         }
         return Materials(
             certificate: chain, key: key, authority: authority, websites: websites, phones: phones, revoked: revoked,
-            masterKey: masterKey, push: push, webPush: webPush, mail: mail, wording: wording, places: places,
+            masterKey: masterKey, push: push, webPush: webPush, mail: mail, wording: wording, texts: texts,
+            places: places,
             certificates: CertificateExpiry.all(settings))
     }
 
@@ -220,6 +240,31 @@ struct MaterialsReading {
             problems.append("\(settings.path(of: file)): \(error.description)")
             return nil
         }
+    }
+
+    private mutating func texts() -> Materials.Texts? {
+        let texts = settings.texts
+        guard !texts.gateways.all.isEmpty else { return nil }
+        let gateways = texts.gateways.all.map { form in
+            let password = form.passwordFile.flatMap { firstLine($0) }
+            let authority = form.authority.flatMap { bytes($0) }
+            if let file = form.authority { _ = certificate(file, authority) }
+            return Materials.Texts.Gateway(form: form, password: password ?? Secret([]), authority: authority)
+        }
+        return Materials.Texts(gateways: gateways, from: texts.from, limits: texts.limits)
+    }
+
+    /// A password, as editors leave it in a file: without the end of its line.
+    private mutating func firstLine(_ file: FileName) -> Secret? {
+        guard let whole = secret(file) else { return nil }
+        var bytes = whole.reveal()
+        while let last = bytes.last, last == 0x0a || last == 0x0d { bytes.removeLast() }
+        let isPlain = String(validating: bytes, as: UTF8.self) != nil && bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
+        guard isPlain, !bytes.isEmpty else {
+            problems.append("\(settings.path(of: file)): must hold a password in one line")
+            return nil
+        }
+        return Secret(bytes)
     }
 
     private mutating func places() -> PlaceFinder? {

@@ -29,6 +29,7 @@ public final class Daemon: Sendable {
     private let webPush: WebPushSender?
     private let mail: MailCourier?
     private let words: WordingBook
+    private let texts: TextCourier?
     private let group: LoopGroup
     private let servers: [LoopBound<HTTP2Server>]
     private let page: LoopBound<HTTP1Server>?
@@ -73,6 +74,7 @@ public final class Daemon: Sendable {
         webPush = parts.webPush
         mail = parts.mail
         words = parts.words
+        texts = parts.texts
         group = parts.group
         relay = parts.relay
         errands = parts.errands
@@ -97,6 +99,7 @@ public final class Daemon: Sendable {
         let webPush: WebPushSender?
         let mail: MailCourier?
         let words: WordingBook
+        let texts: TextCourier?
         let group: LoopGroup
         let relay: Relay
         let errands = Errands()
@@ -130,12 +133,21 @@ public final class Daemon: Sendable {
                 webPush = materials.webPush?.sender(time: time, randomness: randomness, log: log)
                 let count = settings.loops > 0 ? settings.loops : Machine.cores
                 group = try LoopGroup.start(count: count, time: time)
+                texts = try materials.texts.map { [registry, store, errands, group] texts in
+                    let names = texts.gateways.map(\.form.name)
+                    return TextCourier(
+                        try texts.exchange(
+                            on: group.loops[0], time: time, log: log, observer: TextMetrics(names, registry)),
+                        limits: texts.limits, words: words, ledger: store, time: time, log: log,
+                        spawn: { work in errands.spawn(work) })
+                }
                 relay = Relay(
                     settings: Relay.Settings(
                         origin: settings.origin.settingsText, pin: materials.authority.spkiThumbprint,
                         policy: settings.policy,
-                        isAlone: url.isEmbedded),
-                    store: store, push: PushServices(apns: push, web: webPush), mail: mail, phones: materials.phones,
+                        isAlone: url.isEmbedded, textLimits: materials.texts?.limits ?? TextLimits()),
+                    store: store, push: PushServices(apns: push, web: webPush), mail: mail, texts: texts,
+                    phones: materials.phones,
                     masterKey: materials.masterKey.secret, sealer: try materials.masterKey.sealer(), time: time,
                     randomness: randomness, log: log, metrics: RelayMetrics(registry),
                     placeOf: { [places] ip in places.place(of: ip) },
@@ -147,6 +159,7 @@ public final class Daemon: Sendable {
             var dependencies = [Dependency("store") { [relay] in await relay.storeTrouble() }]
             if let mail { dependencies.append(Dependency("mail") { mail.trouble }) }
             if let push { dependencies.append(Dependency("push") { push.trouble }) }
+            if let texts { dependencies.append(Dependency("sms") { texts.trouble }) }
             api = API(
                 settings: API.Settings(
                     origin: settings.origin.settingsText, applicationServerKey: webPush?.applicationServerKey),
@@ -216,6 +229,7 @@ public final class Daemon: Sendable {
         push?.close()
         webPush?.close()
         mail?.close()
+        await texts?.close()
         await errands.settled(within: .seconds(1))
         await group.loops[0].perform { [relay, page] in
             await relay.leave()

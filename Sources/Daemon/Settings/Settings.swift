@@ -22,6 +22,7 @@ public struct Settings: Sendable, Equatable {
     public var mail = MailService()
     /// A directory with words in other languages, or other words.
     public var templates: FileName?
+    public var texts = TextService()
     /// Says where addresses are; nil is that nobody knows.
     public var places: FileName?
     /// What holds for websites that say nothing else.

@@ -19,8 +19,10 @@ public enum SettingsExample {
             if group.isEmpty { text += "\n" }
             text += wrapped(key.about, indent: indent)
             let value = key.text(settings)
+            let shown = value ?? key.example
+            let written = key.isTree ? shown : scalar(shown)
             let commented = value == nil || value == key.standard
-            text += "\(indent)\(commented ? "# " : "")\(key.path[group.count]): \(scalar(value ?? key.example))\n"
+            text += "\(indent)\(commented ? "# " : "")\(key.path[group.count]): \(written)\n"
         }
         return text
     }
@@ -48,7 +50,10 @@ public enum SettingsExample {
                 || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "@")
         }
         let leads = text.utf8.first.map { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "@") } ?? false
-        if plain, leads, !text.hasSuffix(":"), !text.hasPrefix(":") { return text }
+        return plain && leads && !text.hasSuffix(":") && !text.hasPrefix(":") ? text : quoted(text)
+    }
+
+    static func quoted(_ text: String) -> String {
         var quoted = "\""
         for character in text.unicodeScalars {
             switch character {

@@ -1,4 +1,5 @@
 import Domain
+import YAML
 
 /// One key of the settings, declared once: by it the file is read, a wrong one refused, and the annotated example printed.
 public struct SettingsKey: Sendable {
@@ -9,6 +10,10 @@ public struct SettingsKey: Sendable {
     /// What the example shows where nothing is set.
     public let example: String
     public let required: Bool
+    /// What `example` and `text` give is YAML already: lists and more.
+    var isTree = false
+    /// Sets it from what stands there, where that is more than one value, and says what is wrong.
+    var readTree: (@Sendable (inout Settings, YAMLNode) -> [(place: YAMLPlace, message: String)])?
     /// Sets it from its text.
     let read: @Sendable (inout Settings, String) throws(SettingsFault) -> Void
     /// Its text, and nil where nothing is set.
@@ -62,12 +67,28 @@ extension SettingsKey {
         return SettingsKey(
             path: split(name), about: about, example: standard, required: false,
             read: { (settings, text) throws(SettingsFault) in
-                guard let number = Int(text), range.contains(number) else {
-                    throw SettingsFault("must be a whole number from \(range.lowerBound) to \(range.upperBound)")
-                }
-                settings[keyPath: path] = number
+                settings[keyPath: path] = try whole(text, range)
             },
             text: { String($0[keyPath: path]) }, standard: standard)
+    }
+
+    /// The same that may be left out.
+    static func number(
+        _ name: String, _ path: Path<Int?>, _ range: ClosedRange<Int>, example: Int, _ about: String
+    ) -> SettingsKey {
+        SettingsKey(
+            path: split(name), about: about, example: String(example), required: false,
+            read: { (settings, text) throws(SettingsFault) in
+                settings[keyPath: path] = text.isEmpty ? nil : try whole(text, range)
+            },
+            text: { $0[keyPath: path].map { String($0) } }, standard: nil)
+    }
+
+    private static func whole(_ text: String, _ range: ClosedRange<Int>) throws(SettingsFault) -> Int {
+        guard let number = Int(text), range.contains(number) else {
+            throw SettingsFault("must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
     }
 
     /// A policy: its rules are the domain's.
@@ -88,5 +109,5 @@ extension SettingsKey {
             text: { $0.policy.text(of: key) }, standard: standard)
     }
 
-    private static func split(_ name: String) -> [String] { name.split(separator: ".").map(String.init) }
+    static func split(_ name: String) -> [String] { name.split(separator: ".").map(String.init) }
 }

@@ -33,7 +33,7 @@ public enum SettingsKeys {
             .optional(
                 "tls.revoked", \.tls.revoked, example: "revoked.pem",
                 "Revocation lists (CRL) of the two authorities. Revoking a website or a phone in the store needs none."),
-        ] + push + mail + [
+        ] + push + mail + texts + [
             .optional(
                 "templates.directory", \.templates, example: "templates",
                 "Files such as fr.po with what mails and text messages say; `twoefay templates show` prints one to begin "
@@ -139,6 +139,11 @@ public enum SettingsKeys {
         "push.web": "Browsers, and phones with UnifiedPush (RFC 8030, 8291 and 8292).",
         "mail": "How mails leave: codes, and what users are told of. Without a URL none does.",
         "templates": "What mails and text messages say. English and German are built in.",
+        "sms":
+            "Codes as text messages. Without a gateway none is sent. docs/sms.md explains gateways, routes, limits and costs.",
+        "sms.limits":
+            "How many text messages are begun, against those who have them sent to numbers of their own. Hours and days "
+            + "are those of UTC.",
         "geo": "Where an address is, for the person who is asked. Without a database a place is never named.",
         "metrics": "Counters, for callers on this machine.",
         "policies": "What holds for websites for which `twoefay website add` said nothing else.",

@@ -56,6 +56,11 @@ public struct SettingsReader {
     private mutating func read(_ member: YAMLNode.Member, at path: [String]) {
         let here = path + [member.name]
         if let key = SettingsKeys.all.first(where: { $0.path == here }) {
+            if let readTree = key.readTree {
+                seen.insert(key.name)
+                for (place, message) in readTree(&settings, member.value) { problem(place, message) }
+                return
+            }
             guard let text = member.value.isNull ? "" : member.value.string else {
                 return problem(member.value.place, "\(key.name) must be one value")
             }
@@ -103,9 +108,34 @@ public struct SettingsReader {
         } else if (mail.username == nil) != (mail.passwordFile == nil) {
             problem(root.place, "mail.username and mail.password_file must be set together")
         }
+        checkTexts(root)
         let ofTheKey = ["contact", "allow", "ca"].map { "push.web.\($0)" }
         if settings.webPush.key == nil, let idle = ofTheKey.first(where: seen.contains) {
             problem(root.place, "\(idle) does nothing without push.web.key")
+        }
+    }
+
+    private mutating func checkTexts(_ root: YAMLNode) {
+        let ofGateways =
+            ["from", "allow"] + ["user_hour", "user_day", "prefix_hour", "prefix_day", "day"].map { "limits.\($0)" }
+        if settings.texts.gateways.all.isEmpty {
+            // A gateway that is wrong is no reason to speak of the others.
+            if !seen.contains("sms.gateways"), let idle = ofGateways.map({ "sms.\($0)" }).first(where: seen.contains) {
+                problem(root.place, "\(idle) does nothing without sms.gateways")
+            }
+        } else if settings.texts.allowed == nil {
+            problem(
+                root["sms"]?.place ?? root.place,
+                "sms.allow is missing: it says which numbers may get text messages, as in allow: [\"+49\"], or [\"+\"] for all"
+            )
+        }
+        for gateway in settings.texts.gateways.all {
+            // Elsewhere it is the gateway's own.
+            guard case .twilio(_, _, _, nil) = gateway.kind, gateway.from == nil, settings.texts.from == nil else {
+                continue
+            }
+            problem(
+                root["sms"]?.place ?? root.place, "gateway \(gateway.name): from or service is missing, or sms.from")
         }
     }
 

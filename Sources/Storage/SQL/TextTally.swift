@@ -27,7 +27,7 @@ public struct TextAccount: Sendable, Equatable {
 
     public let total: Line
     /// By the beginnings of numbers, the busiest first.
-    public let lines: [Line]
+    public let prefixes: [Line]
 
     public static func query(of day: Timestamp) -> Query<TextAccount> {
         Query(script: Script("texts", reads: [Step(readDay, .text(TextCharge.day(day)))])) {
@@ -40,7 +40,7 @@ public struct TextAccount: Sendable, Equatable {
                         parts: try row.integer(3), cost: try row.integer(4)))
             }
             let total = lines.first { $0.prefix.isEmpty } ?? Line(prefix: "", messages: 0, sent: 0, parts: 0, cost: 0)
-            return TextAccount(total: total, lines: lines.filter { !$0.prefix.isEmpty })
+            return TextAccount(total: total, prefixes: lines.filter { !$0.prefix.isEmpty })
         }
     }
 }

@@ -1,0 +1,138 @@
+import Bytes
+import Couriers
+import Curl
+import Domain
+import EventLoop
+import Log
+import Metrics
+import Relay
+import SMPP
+import TLS
+import Texting
+import Wording
+import World
+
+extension Materials.Texts {
+    /// The gateways as one.
+    public func exchange(
+        on loop: EventLoop, time: any TimeSource, log: Log, observer: (any TextObserver)? = nil
+    ) throws(Failure) -> TextExchange {
+        var made: [any TextGateway] = []
+        for gateway in gateways { made.append(try gateway.made(from: from, on: loop, log: log)) }
+        let routes = gateways.map(\.form).map {
+            TextRouting.Route(gateway: $0.name, prefixes: $0.prefixes, priority: $0.priority, tariff: $0.cost)
+        }
+        let waits = gateways.map { ($0.form.name, Duration.seconds(Int64($0.form.timeout))) }
+        return TextExchange(
+            made, routing: TextRouting(routes), limits: Dictionary(waits) { first, _ in first }, time: time, log: log,
+            observer: observer)
+    }
+}
+
+extension Materials.Texts.Gateway {
+    func made(from usual: String?, on loop: EventLoop, log: Log) throws(Failure) -> any TextGateway {
+        if case .smpp(let line) = form.kind {
+            return SMPPGateway(
+                name: form.name, options: try options(line, from: form.from ?? usual),
+                limit: .seconds(Int64(form.timeout)), loop: loop, randomness: SystemRandomness(), log: log)
+        }
+        var options = WebGateway.Options()
+        options.extraTrust = authority
+        guard let dialect = dialect(form.from ?? usual) else {
+            // The reader of the settings has looked at all that could be wrong with it.
+            throw Failure(
+                .failed, "gateway \(form.name): its url cannot be put together",
+                next: "docs/sms.md says what each kind needs.")
+        }
+        return WebGateway(name: form.name, dialect: dialect, options: options)
+    }
+
+    private func options(_ line: Settings.TextGatewayForm.Line, from: String?) throws(Failure) -> SMPPOptions {
+        var options = SMPPOptions(host: line.host, port: line.port, systemID: line.systemID, password: password)
+        options.systemType = line.systemType
+        options.mode = line.mode
+        options.window = line.window
+        options.throughput = line.throughput
+        options.receipts = line.receipts
+        options.source = from.flatMap { SMPPAddress($0) }
+        let fault: String?
+        do {
+            if line.isTLS {
+                options.tls = try TLSClientContext(
+                    roots: authority.map { .systemAnd($0) } ?? .system, application: .unnamed)
+            }
+            let isSender = from == nil || options.source != nil
+            fault = options.fault ?? (isSender ? nil : "from must be a number, or at most 11 letters and digits")
+        } catch { fault = "\(error)" }
+        if let fault {
+            throw Failure(
+                .failed, "gateway \(form.name): \(fault)", next: "It stands under 'sms.gateways' in the settings.")
+        }
+        return options
+    }
+
+    private func dialect(_ from: String?) -> (any WebDialect)? {
+        switch form.kind {
+        case .kannel(let web, let username, let method, let smsc):
+            TransferURL(web.url).map {
+                Kannel(url: $0, method: method, username: username, password: password, from: from, smsc: smsc)
+            }
+        case .twilio(let web, let account, let key, let service):
+            TransferURL(web.url).flatMap {
+                Twilio(
+                    at: $0, account: account, key: key, token: password,
+                    sender: service.map { .service($0) } ?? .from(from ?? ""))
+            }
+        case .smpp: nil
+        case .plain(_, let plain):
+            PlainWeb(
+                method: plain.method, url: plain.url, fields: plain.fields, contentType: plain.contentType,
+                escaping: plain.escaping, body: plain.body, username: plain.username, password: password,
+                authorizes: plain.authorizes, from: from, rule: plain.rule)
+        }
+    }
+}
+
+/// What is counted of the gateways, which are known from the settings.
+struct TextMetrics: TextObserver {
+    private struct Tried: Hashable {
+        let gateway: String
+        let outcome: GatewayOutcome.Word
+    }
+
+    private let tried: Counters<Tried>
+    private let parts: Counters<String>
+    private let cost: Counters<String>
+    private let took: Histogram
+
+    init(_ gateways: [String], _ registry: Registry) {
+        tried = registry.counters(
+            "twoefay_texts_tried_total",
+            "Text messages brought to a gateway, by what came of it: accepted, refused (the number), unsuited (not by this "
+                + "gateway), busy, down, fault (of the settings or the account), ambiguous (it may have been taken).",
+            by: ["gateway", "outcome"],
+            gateways.flatMap { name in GatewayOutcome.Word.allCases.map { Tried(gateway: name, outcome: $0) } }
+        ) { [$0.gateway, $0.outcome.rawValue] }
+        parts = registry.counters(
+            "twoefay_text_parts_total", "Parts of the text messages that gateways took.", by: ["gateway"], gateways
+        ) { [$0] }
+        cost = registry.counters(
+            "twoefay_text_cost_millionths_total",
+            "What these cost by the settings, in millionths of whatever the gateways are paid in.", by: ["gateway"],
+            gateways
+        ) { [$0] }
+        took = registry.histogram(
+            "twoefay_text_answer_seconds", "From bringing a text message to a gateway to its answer.",
+            upTo: [10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000].map { .milliseconds($0) })
+    }
+
+    func tried(gateway: String, _ outcome: GatewayOutcome.Word, after duration: Duration) {
+        took.note(duration)
+        tried.add(Tried(gateway: gateway, outcome: outcome))
+    }
+
+    func sent(gateway: String, parts: Int, cost: Int64) {
+        self.parts.add(gateway, UInt64(parts))
+        self.cost.add(gateway, UInt64(cost))
+    }
+}

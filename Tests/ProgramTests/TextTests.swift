@@ -1,0 +1,72 @@
+import JSON
+import TestSupport
+import Testing
+
+@Suite("twoefay sms test", .timeLimit(.minutes(15)), .mayBlock) struct TextTests {
+    /// An installation with that gateway, behind one that is down.
+    private func installed(_ gateway: TestGateway) async throws -> Installed {
+        let down = try await TestGateway { _ in .status(500) }
+        await down.goDown()
+        let installed = try await Installed("--listen", "127.0.0.1:1", "--host", "127.0.0.1")
+        try TextFile.write("foobar\n", to: installed.directory("relay/kannel.password"))
+        var settings = try TextFile.read(installed.settings)
+        let kannel = { (name: String, url: String) in
+            "{name: \(name), kind: kannel, url: \"\(url)/cgi-bin/sendsms\", username: tester, "
+                + "password_file: kannel.password, cost: {\"+49\": 0.075}}"
+        }
+        try settings.set("sms.gateways", to: "[\(kannel("down", down.url)), \(kannel("up", gateway.url))]")
+        try settings.set("sms.allow", to: "[\"+49\"]")
+        try TextFile.write(settings, to: installed.settings)
+        return installed
+    }
+
+    @Test func saysWhoTookItAndWhatItCosts() async throws {
+        let gateway = try await TestGateway { _ in .status(202, "0: Accepted for delivery") }
+        let installed = try await installed(gateway)
+        let long = String(repeating: "x", count: 161)
+        let sent = try await BuiltProgram.twoefay(
+            "--config", installed.settings, "sms", "test", "--to", "+4915112345678", "--text", long)
+        #expect(sent.status == 0, "\(sent.errors)")
+        #expect(sent.output.contains("Gateway down: down"))
+        #expect(sent.output.contains("up took the message: 2 parts, gsm7; it costs 0.15."))
+        #expect(gateway.asked.first?.query["text"] == long && gateway.asked.first?.query["password"] == "foobar")
+
+        let german = try await BuiltProgram.twoefay(
+            "--config", installed.settings, "sms", "test", "--to", "+4915112345678", "--language", "de", "--json")
+        let json = try german.json
+        #expect(json["accepted"]?.bool == true && json["gateway"]?.string == "up")
+        #expect(json["parts"]?.integer == 1 && json["cost"]?.string == "0.075")
+        #expect(gateway.asked.last?.query["text"]?.contains("123456") == true)
+    }
+
+    @Test func saysWhyNobodyTookIt() async throws {
+        let gateway = try await TestGateway { _ in .status(403, "Authorization failed for sendsms") }
+        let installed = try await installed(gateway)
+        let failed = try await BuiltProgram.twoefay(
+            "--config", installed.settings, "sms", "test", "--to", "+4915112345678")
+        #expect(failed.status == 5 && failed.output.contains("Gateway up: fault (403, it does not let us)"))
+        for (number, status) in [("+12025550123", Int32(4)), ("015112345678", 2)] {
+            let refused = try await BuiltProgram.twoefay(
+                "--config", installed.settings, "sms", "test", "--to", number)
+            #expect(refused.status == status)
+        }
+        #expect(gateway.asked.count == 1)
+    }
+
+    @Test func withoutAGatewaySaysHowToSetOne() async throws {
+        let installed = try await Installed("--listen", "127.0.0.1:1", "--host", "127.0.0.1")
+        let none = try await BuiltProgram.twoefay(
+            "--config", installed.settings, "sms", "test", "--to", "+4915112345678")
+        #expect(none.status == 3 && none.errors.contains("sms.gateways"))
+    }
+
+    @Test func whatIsNotSetRightIsFoundByCheck() async throws {
+        let gateway = try await TestGateway { _ in .status(202) }
+        let installed = try await installed(gateway)
+        let right = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(right.status == 0, "\(right.errors)")
+        _ = try await Child.run("sh", ["-c", "rm kannel.password"], in: installed.directory("relay"))
+        let wrong = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(wrong.status == 1 && wrong.errors.contains("kannel.password: No such file"))
+    }
+}
