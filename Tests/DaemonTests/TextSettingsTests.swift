@@ -46,7 +46,7 @@ private func complaints(_ text: String) -> [String] {
                   prefixes: ["+49"]
                   priority: 2
                   cost: {"+49": 0.075, "+": 0.1}
-                - {name: second, kind: twilio, account: AC1, service: MG1, password_file: t, cost: 0.0075, timeout: 5}
+                - {name: second, kind: twilio, account: AC1, key: ~, service: MG1, password_file: t, cost: 0.0075, timeout: 5}
                 - name: third
                   kind: http
                   url: "https://sms.example.net/send?to={number}"

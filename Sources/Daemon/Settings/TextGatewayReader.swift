@@ -335,7 +335,7 @@ extension YAMLNode {
     var oneLine: String {
         switch content {
         case .scalar(let text, let isPlain):
-            isPlain && !isNull ? SettingsExample.scalar(text) : "\"\(Self.quoted(text))\""
+            isNull ? "~" : isPlain ? SettingsExample.scalar(text) : "\"\(Self.quoted(text))\""
         case .sequence(let nodes): "[" + nodes.map(\.oneLine).joined(separator: ", ") + "]"
         case .mapping(let members):
             "{" + members.map { "\"\(Self.quoted($0.name))\": \($0.value.oneLine)" }.joined(separator: ", ") + "}"
