@@ -133,7 +133,7 @@ public final class Daemon: Sendable {
                 webPush = materials.webPush?.sender(time: time, randomness: randomness, log: log)
                 let count = settings.loops > 0 ? settings.loops : Machine.cores
                 group = try LoopGroup.start(count: count, time: time)
-                texts = try materials.texts.map { [registry, store, errands, group] texts in
+                texts = try materials.texts.map { [registry, store, errands, group, words] texts in
                     let names = texts.gateways.map(\.form.name)
                     return TextCourier(
                         try texts.exchange(
