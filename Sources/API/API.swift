@@ -32,7 +32,8 @@ public final class API: Handler {
     private let randomness: any Randomness
     let log: Log
     static let table = RouteTable(
-        routes: Health.routes + Enrol.routes + Factors.routes + Devices.routes + Ask.routes + Decide.routes
+        routes: Health.routes + Enrol.routes + Factors.routes + Addresses.routes + Devices.routes + Ask.routes
+            + Decide.routes
             + Tell.routes
             + PendingList.routes + Subscribing.routes + Description.routes)
     /// Of the API, for machines; made once.

@@ -8,8 +8,7 @@ import World
 /// Everything the five verbs need from the store. Storage implements each port beside the SQL of its verb.
 public typealias RelayStore = IdentifyStore & RegisterStore & ActivateStore & BindStore & DeviceStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & FactorStore
-    & PendingStore
-    & KeepStore & RepeatStore & ResealStore
+    & AddressStore & PendingStore & KeepStore & RepeatStore & ResealStore
 
 /// The product: five verbs over a store and a push service. It holds no connection and blocks no thread, and is shared
 /// by all loops; what it remembers between requests are the held ones (`waits`).

@@ -33,6 +33,8 @@ import Testing
 
     /// Of routes that have parameters that must be there.
     private let bodies: [String: JSONObject] = [
+        "/user/{username}": ["display_name": "x"], "/user/{username}/devices/{device}": ["name": "x"],
+        "/user/{username}/confirm": ["address": "x@example.com"],
         "/user/{username}/totp/confirm": ["otp": "123456"],
         "/user/{username}/hotp": ["secret": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"],
         "/user/{username}/hotp/resync": ["otps": ["123456", "123456"]],
@@ -62,7 +64,7 @@ import Testing
         var visited: Set<String> = []
         for route in API.table.routes where route.path.text.contains("{") {
             let body: JSONObject? =
-                route.method == "PATCH" ? ["name": "x"] : route.method == "POST" ? bodies[route.path.text] : nil
+                route.method == "DELETE" || route.method == "GET" ? nil : bodies[route.path.text]
             var seen: [Seen] = []
             for places in [["username": "alice", "device": device, "challenge": challenge], ["username": "nobody"]] {
                 seen.append(await see(shop, route.method, path(route, places), body))

@@ -11,6 +11,17 @@ struct Field<Value: Sendable>: Sendable {
     /// Nil when the value is wrong; then at least one fault was added.
     let read: @Sendable (JSONValue, _ parameter: String, inout [FieldFault]) -> Value?
 
+    /// Null is a value too: it takes away what is there.
+    var orNull: Field<Value?> {
+        var schema = schema
+        schema.set("type", .array([schema["type"] ?? "string", "null"]))
+        return Field<Value?>(name: name, summary: "\(summary); null takes it away", schema: schema) {
+            value, parameter, faults in
+            if value == .null { return .some(nil) }
+            return read(value, parameter, &faults).map { .some($0) }
+        }
+    }
+
     var required: Parameter { Parameter(self, isRequired: true) }
     var optional: Parameter { Parameter(self, isRequired: false) }
 }

@@ -49,6 +49,8 @@ enum Parameters {
     static let codeDigits = Field.integer("digits", OTP.digits, "Digits of a code; 6 where nothing is said")
     static let period = Field.integer(
         "period", 30...60, "Seconds that a code is shown, 30 or 60; 30 where nothing is said")
+    static let address = Field.line(
+        "address", limit: 254, "The new address or number, as PATCH /user/… or /register gave it")
     static let recoveryCode = Field.line("otp", limit: 64, "A recovery code; spaces, dashes and capitals do not matter")
     static let otps = Field<[String]>.values("otps", limit: 2, "Two codes, one after the other", of: otp)
 

@@ -109,6 +109,8 @@ public enum Written: Sendable, Equatable {
     case done
     /// The factor is not as it was read.
     case changed
+    /// Another user of the website has that address by now.
+    case taken
 }
 
 extension Relay {

@@ -35,6 +35,8 @@ public struct NewUser: Sendable {
     public let token: UserToken
     public let website: WebsiteID
     public let registration: Registration
+    /// The addresses that codes go to.
+    public let factors: [NewFactor]
     public let createdAt: Timestamp
 }
 
@@ -109,14 +111,36 @@ public struct DeviceView: Sendable, Equatable {
     }
 }
 
+extension Registration {
+    fileprivate var addresses: [Address] {
+        [email.map { Address(mail: $0) }, phone.map { Address(phone: $0) }].compactMap(\.self)
+    }
+}
+
 extension Relay {
+    /// To the addresses that a code has to confirm. What cannot be sent now is sent when the website asks for it.
+    private func sendFirstCodes(to registration: Registration, by website: Website, as operation: Operation) async {
+        guard let user = try? await user(named: registration.username, of: website) else { return }
+        for address in registration.addresses where courier(for: address.kind) != nil {
+            try? await sendCode(to: address.text, of: user, by: website, as: operation)
+        }
+    }
+
     public func register(
         _ registration: Registration, by website: Website, as operation: Operation
     ) async throws(Refusal) -> (token: UserToken, activation: Activation) {
         let now = time.now()
+        let id: UserID = operation.identifier("user")
+        let isVouched = website.policy.addresses == .vouched
+        var factors: [NewFactor] = []
+        for address in registration.addresses {
+            factors.append(
+                try factor(
+                    for: address, isVouched ? .active : .waiting, of: id, website.id, at: now, as: operation))
+        }
         let user = NewUser(
-            id: operation.identifier("user"), token: operation.identifier("token"), website: website.id,
-            registration: registration, createdAt: now)
+            id: id, token: operation.identifier("token"), website: website.id, registration: registration,
+            factors: factors, createdAt: now)
         let code = ActivationCode(operation)
         let activation = NewActivation(code, for: user.id, approval: website.policy.activationApproval, at: now)
         let outcome = try await ask("register") { () async throws(StoreFailure) in
@@ -125,6 +149,7 @@ extension Relay {
         switch outcome {
         case .registered(let expiresAt):
             log.info("user.registered", [.website: website.name, .user: user.id.text])
+            if !isVouched { await sendFirstCodes(to: registration, by: website, as: operation) }
             return (user.token, self.activation(code, token: user.token, website: website, expiresAt: expiresAt))
         case .taken(let username, let email, let phone):
             var faults: [FieldFault] = []

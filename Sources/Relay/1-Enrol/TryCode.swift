@@ -41,6 +41,7 @@ extension Relay {
                 }
                 switch written {
                 case .changed: continue
+                case .taken: throw .conflict([Self.takenFault(factor.kind)])
                 case .done:
                     log.info(
                         "factor.proved", [.website: website.name, .user: user.id.text, .factor: factor.kind.rawValue])

@@ -10,6 +10,22 @@ enum Approvals {
     }
 }
 
+extension Approvals {
+    /// The same, and where it could not be used nothing that follows is done: the user's row is marked no more.
+    static func required(_ approved: Approved, of user: UserID, as operation: Operation) -> [Step] {
+        [
+            use(approved, of: user, as: operation),
+            Step(unmarkUser, .id(user), .id(operation), .id(approved.challenge), .id(operation)),
+        ]
+    }
+}
+
+private let unmarkUser = Statement(
+    """
+    UPDATE user SET operation = id WHERE id = ? AND operation = ? AND NOT EXISTS
+    (SELECT 1 FROM challenge c WHERE c.id = ? AND c.used_by = ?)
+    """)
+
 private let useApproval = Statement(
     """
     UPDATE challenge SET used_by = ?

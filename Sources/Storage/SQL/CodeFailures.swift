@@ -21,13 +21,15 @@ enum CodeFailures {
         let ids = places(wrong.factors.map { .id($0.id) })
         let kinds = wrong.factors.map(\.kind.rawValue)
         let failures = wrong.factors.reduce(0) { $0 + $1.failures }
+        let waiting = wrong.factors.count { $0.state == .waiting }
         let challenge = SQLValue.id(wrong.challenge)
         return Step(
             auditWrong,
             values: [
                 .id(operation), .moment(wrong.at), challenge, .text(kinds.count == 1 ? kinds[0] : nil),
                 .id(wrong.user), .word(wrong.state),
-            ] + ids + [.integer(Int64(kinds.count))] + ids + [.integer(Int64(failures)), challenge, challenge]
+            ] + ids + [.integer(Int64(kinds.count))] + ids + [.integer(Int64(failures))] + ids
+                + [.integer(Int64(waiting)), challenge, challenge]
                 + [.moment(wrong.at)])
     }
 
@@ -62,6 +64,7 @@ private let auditWrong = Statement(
          SELECT ?, ?, '\(WrongCode.event)', u.website_id, u.id, ?, NULL, ?, 'code' FROM user u WHERE u.id = ? AND u.state = ?
         AND (SELECT count(*) FROM factor f WHERE f.user_id = u.id AND f.id IN \(someFactors)) = ?
         AND (SELECT coalesce(sum(f.failures), 0) FROM factor f WHERE f.user_id = u.id AND f.id IN \(someFactors)) = ?
+        AND (SELECT count(*) FROM factor f WHERE f.user_id = u.id AND f.id IN \(someFactors) AND f.state = 'waiting') = ?
         AND (? IS NULL OR EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.user_id = u.id
         AND c.decided_at IS NULL AND c.expires_at > ?))
         """ + Audit.once)

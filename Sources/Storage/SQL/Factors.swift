@@ -16,7 +16,6 @@ extension Store: FactorStore {
         _ enrolling: Enrolling, website: WebsiteID, as operation: Operation
     ) async throws(StoreFailure) -> EnrolOutcome {
         let factor = enrolling.factor
-        let user: [SQLValue] = [.id(factor.user), .id(operation)]
         let others: [SQLValue] = [.word(factor.kind)]
         var writes = [
             Step(Locks.hold, .id(factor.user)),
@@ -28,8 +27,7 @@ extension Store: FactorStore {
                 ] + others),
         ]
         if let approved = factor.approvedBy {
-            writes.append(Approvals.use(approved, of: factor.user, as: operation))
-            writes.append(Step(unmarkUser, values: user + [.id(approved.challenge), .id(operation)]))
+            writes += Approvals.required(approved, of: factor.user, as: operation)
         }
         writes += Factors.written(factor, as: operation)
         writes += RecoveryRows.replaced(enrolling, as: operation)
@@ -50,23 +48,9 @@ extension Store: FactorStore {
     public func confirm(
         _ factor: CodeFactor, of user: UserID, counter: Int64, at now: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> Written {
-        let mine: [SQLValue] = [.id(user), .id(operation)]
-        let change = Change(
-            "confirm", operation,
-            [
-                Step(Locks.hold, .id(user)),
-                Step(
-                    markUserOfWaiting, .id(operation), .id(user), .id(factor.id), .integer(factor.counter),
-                    .integer(Int64(factor.failures))),
-                Step(dropReplaced, values: [.id(user), .word(factor.kind)] + mine),
-                Step(
-                    makeActive,
-                    values: [.integer(counter), .moment(now), .id(operation), .id(factor.id)] + mine),
-                Step(auditFactor, .id(operation), .moment(now), .text("factor.bound"), .id(factor.id), .id(operation)),
-                CodeFailures.forget(factor.id, as: operation),
-                Step(prove, .moment(now), .id(user), .id(operation)),
-            ])
-        return try await run(Query(change: change) { rows in rows.happened ? .done : .changed })
+        let writes = Factors.confirmed(factor, of: user, counter: counter, at: now, as: operation)
+        return try await run(
+            Query(change: Change("confirm", operation, writes)) { rows in rows.happened ? .done : .changed })
     }
 
     public func resynchronise(
@@ -131,17 +115,54 @@ public enum Factors {
     public static func drop(
         _ kind: Factor, of user: UserID, by doer: Doer, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
-        let mine: [SQLValue] = [.id(user), .word(kind), .id(operation)]
-        var writes = [
-            Step(Locks.hold, .id(user)),
-            Step(auditDropped, .id(operation), .moment(now), .word(kind), .id(user), .word(kind)),
-            Step(dropSent, values: mine), Step(dropErrands, values: mine), Step(dropFactor, values: mine),
-        ]
+        var writes =
+            [
+                Step(Locks.hold, .id(user)),
+                Step(auditDropped, .id(operation), .moment(now), .word(kind), .id(user), .word(kind)),
+            ] + dropped(kind, of: user, as: operation)
         if kind == .recovery { writes.append(RecoveryRows.dropped(user, as: operation)) }
         return Query(
             change: Change(
                 "drop", operation, writes + Unspent.ended(of: user, but: nil, by: .id(operation)))
         ) { rows in rows.happened }
+    }
+
+    /// Those of a kind with what was sent. Part of a change that `operation` has put into the audit.
+    static func dropped(_ kind: Factor, of user: UserID, as operation: Operation) -> [Step] {
+        codesDropped(kind, of: user, as: operation) + [
+            Step(dropFactor, .id(user), .word(kind), .id(operation))
+        ]
+    }
+
+    private static func codesDropped(_ kind: Factor, of user: UserID, as operation: Operation) -> [Step] {
+        let mine: [SQLValue] = [.id(user), .word(kind), .id(operation)]
+        return kind.isSent ? [Step(dropSent, values: mine), Step(dropErrands, values: mine)] : []
+    }
+
+    /// The waiting factor, if it is as it was read, in the place of the one that counts; what was sent to either is void.
+    ///
+    /// - Parameter guards: take the mark of the user's row away where something else does not hold.
+    static func confirmed(
+        _ factor: CodeFactor, of user: UserID, counter: Int64, guards: [Step] = [], at now: Timestamp,
+        as operation: Operation
+    ) -> [Step] {
+        let mine: [SQLValue] = [.id(user), .id(operation)]
+        return [
+            Step(Locks.hold, .id(user)),
+            Step(
+                markUserOfWaiting, .id(operation), .id(user), .id(factor.id), .integer(factor.counter),
+                .integer(Int64(factor.failures))),
+        ] + guards + [
+            Step(
+                auditConfirmed,
+                values: [.id(operation), .moment(now), .word(factor.kind)] + mine)
+        ] + codesDropped(factor.kind, of: user, as: operation) + [
+            Step(dropReplaced, .id(user), .word(factor.kind), .id(operation)),
+            Step(
+                makeActive, .integer(counter), .moment(now), .id(operation), .id(factor.id), .id(operation)),
+            CodeFailures.forget(factor.id, as: operation),
+            Step(prove, .moment(now), .id(user), .id(operation)),
+        ]
     }
 
     /// The factor's row, for a user whose row this operation has marked, in the place of the one of its kind and state.
@@ -183,13 +204,7 @@ private let markUser = Statement(
 
 private let markAnyUser = Statement("UPDATE user SET operation = ? WHERE id = ? AND (? = 1 OR NOT \(counts))")
 
-/// Where the approval could not be used, nothing is done.
-private let unmarkUser = Statement(
-    """
-    UPDATE user SET operation = id WHERE id = ? AND operation = ? AND NOT EXISTS
-    (SELECT 1 FROM challenge c WHERE c.id = ? AND c.used_by = ?)
-    """)
-
+private let noted = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
 private let marked = " EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)"
 
 private let replaceFactor = Statement(
@@ -232,13 +247,19 @@ private let markUserOfWaiting = Statement(
     """)
 
 private let dropReplaced = Statement(
-    "DELETE FROM factor WHERE user_id = ? AND kind = ? AND state = 'active' AND" + marked)
+    "DELETE FROM factor WHERE user_id = ? AND kind = ? AND state = 'active' AND" + noted)
 
 private let makeActive = Statement(
     """
     UPDATE factor SET state = 'active', counter = ?, confirmed_at = ?, operation = ?
     WHERE id = ? AND state = 'waiting' AND
-    """ + marked)
+    """ + noted)
+
+private let auditConfirmed = Statement(
+    Audit.columns + """
+         SELECT ?, ?, 'factor.bound', u.website_id, u.id, NULL, NULL, ?, 'code' FROM user u
+        WHERE u.id = ? AND u.operation = ?
+        """ + Audit.once)
 
 private let moveCounter = Statement(
     """
@@ -254,7 +275,6 @@ private let auditDropped = Statement(
         """ + Audit.once)
 
 private let ofDropped = "(SELECT f.id FROM factor f WHERE f.user_id = ? AND f.kind = ?)"
-private let noted = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
 
 private let dropSent = Statement(
     """

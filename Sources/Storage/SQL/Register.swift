@@ -17,9 +17,10 @@ extension Store: RegisterStore {
                     .text(fields.displayName), .text(fields.language), .moment(user.createdAt), .id(operation),
                     .id(user.website)),
                 activation.insertion(operation),
+            ] + user.factors.flatMap { Factors.written($0, as: operation) } + [
                 Step(
                     auditUser, .id(operation), .moment(user.createdAt), .text("user.registered"), .id(user.id),
-                    .id(operation)),
+                    .id(operation))
             ],
             reads: [
                 activation.expiry,

@@ -154,7 +154,9 @@ enum Sample {
         let registration = Registration(
             username: "new", email: "n@example.com", phone: "+49", displayName: nil, language: nil)
         _ = try await store.register(
-            NewUser(id: id(9001), token: id(9001), website: website, registration: registration, createdAt: now),
+            NewUser(
+                id: id(9001), token: id(9001), website: website, registration: registration, factors: [], createdAt: now
+            ),
             activation: activation(9001, of: 9001), as: operation())
         _ = try await store.user(named: "user-10", of: website)
         _ = try await store.user(token: id(10), of: website)
@@ -291,6 +293,31 @@ enum Sample {
         _ = try await store.unlock(id(33), from: [.locked], by: .website, at: now, as: operation())
     }
 
+    /// What is done with factors that are answered by codes.
+    private static func runCodes(on store: Store, _ operation: () -> Domain.Operation) async throws {
+        let approved = Approved(challenge: id(50), digest: key(50))
+        for (number, kind, approval) in [(50, .totp, approved), (51, .hotp, nil), (52, .recovery, nil)]
+            as [(Int, Factor, Approved?)]
+        {
+            let new = NewFactor(
+                id: id(number + 10_000), user: id(number), kind: kind, state: kind == .totp ? .waiting : .active,
+                sealed: SealedSecret(bytes: [1], key: "1"), approvedBy: approval, at: now)
+            let enrolling = Enrolling(
+                new, mayReplace: true, hasWord: true, codes: kind == .recovery ? [key(number)] : [])
+            _ = try await store.enrol(enrolling, website: website, as: operation())
+            _ = try await store.run(Factors.byOperator(new, replaces: true, event: "factor.imported", as: operation()))
+        }
+        guard let waiting = try await store.factors(of: id(53)).first(where: { $0.state == .waiting }) else { return }
+        _ = try await store.countWrong(
+            WrongCode(user: id(53), factors: [waiting], challenge: id(53), guesses: 1, at: now), as: operation())
+        _ = try await store.confirm(waiting, of: id(53), counter: 1, at: now, as: operation())
+        _ = try await store.resynchronise(waiting, of: id(53), counter: 2, at: now, as: operation())
+        _ = try await store.drop(.recovery, of: id(52), by: .website, at: now, as: operation())
+        try await runAddresses(on: store, operation)
+        _ = try await store.unlock(id(53), recovery: key(53), at: now, as: operation())
+        _ = try await store.noted(id(53))
+    }
+
     /// Codes and announcements leave, or do not; an operator looks after them.
     private static func runMessages(on store: Store, _ operation: () -> Domain.Operation) async throws {
         for number in 40...44 {
@@ -319,28 +346,35 @@ enum Sample {
         _ = try await store.run(OutboxDesk.drop(id(5043), at: now, as: operation()))
     }
 
-    /// What is done with factors that are answered by codes.
-    private static func runCodes(on store: Store, _ operation: () -> Domain.Operation) async throws {
-        let approved = Approved(challenge: id(40), digest: key(40))
-        for (number, kind, approval) in [(40, .totp, approved), (41, .hotp, nil), (42, .recovery, nil)]
-            as [(Int, Factor, Approved?)]
-        {
-            let new = NewFactor(
-                id: id(number + 10_000), user: id(number), kind: kind, state: kind == .totp ? .waiting : .active,
-                sealed: SealedSecret(bytes: [1], key: "1"), approvedBy: approval, at: now)
-            let enrolling = Enrolling(
-                new, mayReplace: true, hasWord: true, codes: kind == .recovery ? [key(number)] : [])
-            _ = try await store.enrol(enrolling, website: website, as: operation())
-            _ = try await store.run(Factors.byOperator(new, replaces: true, event: "factor.imported", as: operation()))
+    private static func runAddresses(on store: Store, _ operation: () -> Domain.Operation) async throws {
+        func factor(_ number: Int, _ kind: Factor, _ address: String) -> NewFactor {
+            NewFactor(
+                id: id(number), user: id(54), kind: kind, state: .waiting,
+                sealed: SealedSecret(bytes: [1], key: "1"), address: address,
+                approvedBy: Approved(challenge: id(54), digest: key(54)), at: now)
         }
-        guard let waiting = try await store.factors(of: id(43)).first(where: { $0.state == .waiting }) else { return }
-        _ = try await store.countWrong(
-            WrongCode(user: id(43), factors: [waiting], challenge: id(43), guesses: 1, at: now), as: operation())
-        _ = try await store.confirm(waiting, of: id(43), counter: 1, at: now, as: operation())
-        _ = try await store.resynchronise(waiting, of: id(43), counter: 2, at: now, as: operation())
-        _ = try await store.drop(.recovery, of: id(42), by: .website, at: now, as: operation())
-        _ = try await store.unlock(id(43), recovery: key(43), at: now, as: operation())
-        _ = try await store.noted(id(43))
+        let addresses = [factor(10_054, .mail, "new@example.com"), factor(10_055, .sms, "+4366012345678")]
+        var change = UserChange()
+        for (removed, added) in [(false, addresses), (true, [])] {
+            if removed { change.addresses.updateValue(nil, forKey: .mail) }
+            let writing = UserWriting(
+                user: id(54), website: website, change: change, addresses: added, hasWord: true, at: now)
+            _ = try await store.change(writing, as: operation())
+        }
+        for new in addresses {
+            let waiting = CodeFactor(
+                id: new.id, kind: new.kind, state: .waiting, secret: [1], algorithm: .sha1, digits: 6, period: nil,
+                counter: 0, address: new.address, failures: 0, failedAt: nil, createdAt: now, confirmedAt: nil)
+            let code = CodeToSend(
+                id: id(10_056), factor: new.id, counter: 0, challenge: nil, language: nil, at: now, expiresAt: later,
+                holder: relay, leasedUntil: later)
+            let charge = TextLimits().charge(user: id(54), to: "+4366012345678", at: now)
+            _ = try await store.send(
+                CodeSending(user: id(54), code: code, charge: new.kind == .sms ? charge : nil, since: now),
+                as: operation())
+            _ = try await store.sentCodes(of: new.id, at: now)
+            _ = try await store.confirm(address: waiting, of: id(54), code: 0, at: now, as: operation())
+        }
     }
 
     private static func activation(_ number: Int, of user: Int, approvedBy approved: Approved? = nil) -> NewActivation {

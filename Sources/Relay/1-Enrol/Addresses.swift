@@ -1,0 +1,132 @@
+import Bytes
+import Domain
+import Log
+import World
+
+/// Where a user's codes go to: a mail address, or a number for text messages.
+public struct Address: Sendable, Equatable {
+    /// `mail` or `sms`.
+    public let kind: Factor
+    public let text: String
+
+    public init(mail: String) { (kind, text) = (.mail, mail) }
+    public init(phone: String) { (kind, text) = (.sms, phone) }
+
+    init(_ kind: Factor, _ text: String) { (self.kind, self.text) = (kind, text) }
+
+    /// The parameter that gives it.
+    static func parameter(_ kind: Factor) -> String { kind == .mail ? "email" : "phone" }
+    var parameter: String { Self.parameter(kind) }
+
+    public static let kinds: [Factor] = [.mail, .sms]
+}
+
+/// What a website changes about its user; what is nil stays as it is.
+public struct UserChange: Sendable {
+    /// Nil inside takes the value away.
+    public var displayName: String??
+    public var language: String??
+    public var addresses: [Factor: String?] = [:]
+
+    public init() {}
+}
+
+/// What became of a change: addresses that count once a code has confirmed them.
+public struct ChangedUser: Sendable {
+    public let user: UserRow
+    public let waiting: [Address]
+}
+
+extension Relay {
+    /// How many codes go to an address that waits, in five minutes.
+    public static let addressCodes = 5
+    static let addressWindow = Policy.limitWindow
+
+    /// Names and what is taken away change at once; a new address waits until a code has confirmed it.
+    public func change(
+        username: String, _ change: UserChange, approval: ChallengeID?, by website: Website,
+        as operation: Operation
+    ) async throws(Refusal) -> ChangedUser {
+        let user = try await user(named: username, of: website)
+        let known = try await self.factors(of: user.id)
+        let wanted = Address.kinds.compactMap { kind in
+            change.addresses[kind].flatMap(\.self).map { Address(kind, $0) }
+        }.filter { address in
+            !known.contains { $0.kind == address.kind && $0.state == .active && $0.address == address.text }
+        }
+        for address in wanted { try requireReach(address, address.parameter) }
+        let approved = wanted.isEmpty ? nil : try await word(for: wanted, approval, user, website, operation)
+        let now = time.now()
+        var factors: [NewFactor] = []
+        for address in wanted {
+            // The row of one that waits already stays, with its count of codes and failures.
+            let before = known.first { $0.kind == address.kind && $0.state == .waiting }
+            factors.append(
+                try factor(
+                    for: address, .waiting, inPlaceOf: before, of: user.id, website.id, approved, at: now,
+                    as: operation))
+        }
+        let writing = UserWriting(
+            user: user.id, website: website.id, change: change, addresses: factors,
+            hasWord: hasWord(approved, website), at: now)
+        let outcome = try await ask("user") { () async throws(StoreFailure) in
+            try await store.change(writing, as: operation)
+        }
+        switch outcome {
+        case .done: log.info("user.changed", [.website: website.name, .user: user.id.text])
+        case .gone: throw .notFound
+        case .barred(let state): throw Self.barred(state)
+        case .taken(let kinds): throw .conflict(kinds.map(Self.takenFault))
+        case .refused: throw approved == nil ? .unavailable : Self.noApproval
+        }
+        for address in wanted { try await sendCode(to: address.text, of: user, by: website, as: operation) }
+        return ChangedUser(user: try await self.user(named: username, of: website), waiting: wanted)
+    }
+
+    /// With what the user has approved of new addresses, all at once.
+    private func word(
+        for wanted: [Address], _ approval: ChallengeID?, _ user: UserRow, _ website: Website, _ operation: Operation
+    ) async throws(Refusal) -> Approved? {
+        guard let first = wanted.first else { return nil }
+        // Of two at once the user is told both.
+        return try await word(
+            for: first.kind, address: wanted.map(\.text).joined(separator: ", "), approval: approval, user, website,
+            operation)
+    }
+
+    /// The row of an address, with a key of its own.
+    func factor(
+        for address: Address, _ state: FactorState, inPlaceOf before: CodeFactor? = nil, of user: UserID,
+        _ website: WebsiteID, _ approved: Approved? = nil, at now: Timestamp, as operation: Operation
+    ) throws(Refusal) -> NewFactor {
+        let id = before?.id ?? operation.identifier(address.kind.rawValue)
+        let secret = Secret(operation.secret("\(address.kind.rawValue) secret", count: Self.secretBytes))
+        return NewFactor(
+            id: id, user: user, kind: address.kind, state: state,
+            sealed: try seal(secret, row: id, kind: address.kind, user: user, website: website),
+            counter: before?.counter ?? 0,
+            address: address.text, approvedBy: approved, at: now)
+    }
+
+    /// A code can go there.
+    func requireReach(_ address: Address, _ parameter: String) throws(Refusal) {
+        guard courier(for: address.kind) != nil else {
+            throw .conflict([
+                FieldFault(
+                    parameter, .state, "cannot be confirmed: the operator of the relay has set nothing up to send to it"
+                )
+            ])
+        }
+        guard address.kind != .sms || settings.textLimits.allows(address.text) else {
+            throw .conflict([
+                FieldFault(parameter, .state, "cannot be confirmed: no text message may go to that number")
+            ])
+        }
+    }
+
+    func courier(for kind: Factor) -> (any MessageCourier)? { kind == .mail ? mail : texts }
+
+    static func takenFault(_ kind: Factor) -> FieldFault {
+        FieldFault(Address.parameter(kind), .taken, "belongs to another user of this website")
+    }
+}

@@ -1,0 +1,75 @@
+import Domain
+import Log
+import World
+
+extension Relay {
+    /// The code that was sent to a new address. False for a wrong one, which counts.
+    public func confirm(
+        address: String, code: String, username: String, by website: Website, as operation: Operation
+    ) async throws(Refusal) -> Bool {
+        let user = try await user(named: username, of: website)
+        return try await trying("address", of: user, by: website, as: operation) { factors, _ in
+            Self.waiting(address, factors)
+        } check: { (waiting, secret, now) async throws(Refusal) in
+            guard OTP.isCode(code, digits: waiting.digits) else { return nil }
+            let sent = try await ask("address") { () async throws(StoreFailure) in
+                try await store.sentCodes(of: waiting.id, at: now)
+            }
+            return sent.first { waiting.accepts(code, secret: secret, counter: $0) }
+        } write: { (waiting, counter, now) async throws(StoreFailure) in
+            try await store.confirm(address: waiting, of: user.id, code: counter, at: now, as: operation)
+        }
+    }
+
+    /// A code once more to an address that waits.
+    public func sendCode(
+        to address: String, username: String, by website: Website, as operation: Operation
+    ) async throws(Refusal) {
+        let user = try await user(named: username, of: website)
+        guard user.state == .active else { throw Self.barred(user.state) }
+        try await sendCode(to: address, of: user, by: website, as: operation)
+    }
+
+    func sendCode(
+        to address: String, of user: UserRow, by website: Website, as operation: Operation
+    ) async throws(Refusal) {
+        guard let factor = Self.waiting(address, try await factors(of: user.id)) else { throw Self.nothingWaits }
+        try requireReach(Address(factor.kind, address), "address")
+        let now = time.now()
+        // One request may send to a mail address and to a number; what comes again sends nothing again.
+        let sending = operations.fixed("address code", operation.id.bytes + factor.id.bytes)
+        let code = nextCode(
+            of: factor, for: nil, language: user.language, until: now + Self.confirmationTime, at: now, as: sending)
+        let outcome = try await ask("address") { () async throws(StoreFailure) in
+            try await store.send(
+                CodeSending(
+                    user: user.id, code: code,
+                    charge: factor.kind == .sms
+                        ? settings.textLimits.charge(user: user.id, to: address, at: now) : nil,
+                    since: now - Self.addressWindow), as: sending)
+        }
+        switch outcome {
+        case .sent:
+            log.info("address.code", [.website: website.name, .user: user.id.text, .factor: factor.kind.rawValue])
+            carry(code.id)
+        case .limited(let oldest):
+            metrics.reached(factor.kind == .sms && oldest == nil ? .text : .login)
+            log.notice("address.limited", [.website: website.name, .user: user.id.text])
+            throw .limited(retryAfter: oldest.map { $0 + Self.addressWindow - now } ?? Self.textPause)
+        case .changed: throw Self.nothingWaits
+        }
+    }
+
+    /// What a text message has to wait for that its limits allow no more.
+    static let textPause = Duration.seconds(3600)
+
+    private static func waiting(_ address: String, _ factors: [CodeFactor]) -> CodeFactor? {
+        factors.first {
+            $0.kind.isSent && $0.state == .waiting && $0.address.map { $0.utf8.elementsEqual(address.utf8) } == true
+        }
+    }
+
+    private static let nothingWaits = Refusal.conflict([
+        FieldFault("address", .state, "is none that waits for a code")
+    ])
+}

@@ -1,0 +1,199 @@
+import Domain
+import Relay
+import World
+
+extension Store: AddressStore {
+    public func change(_ writing: UserWriting, as operation: Operation) async throws(StoreFailure) -> ChangeOutcome {
+        let user = SQLValue.id(writing.user)
+        let marked: [SQLValue] = [user, .id(operation)]
+        let addsNothing = writing.addresses.isEmpty
+        var writes = [
+            Step(Locks.hold, user),
+            Step(
+                markUser, .id(operation), user, .id(writing.website), .bool(addsNothing),
+                .bool(addsNothing || writing.hasWord)),
+        ]
+        for factor in writing.addresses {
+            writes.append(AddressRows.unmarkTaken(factor.kind, factor.address, user: writing.user, as: operation))
+            writes.append(
+                Step(unmarkOther, values: marked + [.word(factor.kind), .id(factor.id), .integer(factor.counter)]))
+        }
+        if let approved = writing.addresses.first?.approvedBy {
+            writes += Approvals.required(approved, of: writing.user, as: operation)
+        }
+        writes.append(Step(changeUser, values: writing.change.values + marked))
+        for factor in writing.addresses {
+            let row = SQLValue.id(factor.id)
+            writes.append(Step(voidSent, values: [.moment(factor.at), row, .moment(factor.at)] + marked))
+            writes.append(Step(dropUnsent, values: [user, row] + marked))
+            writes += Factors.written(factor, as: operation)
+        }
+        writes.append(Step(auditChange, values: [.id(operation), .moment(writing.at)] + marked))
+        for kind in writing.change.removed { writes += Factors.dropped(kind, of: writing.user, as: operation) }
+        let taken = writing.addresses.map { AddressRows.taken($0.kind, $0.address, user: writing.user) }
+        let change = Change("change", operation, writes, reads: [Step(userNow, user, .id(writing.website))] + taken)
+        return try await run(
+            Query(change: change) { rows throws(StoreFailure) in
+                if rows.happened { return .done }
+                guard let row = rows[1].first else { return .gone }
+                let state: UserState = try row.word(0)
+                guard state == .active else { return .barred(state) }
+                let taken = writing.addresses.indices.filter { !rows[2 + $0].isEmpty }
+                return taken.isEmpty ? .refused : .taken(taken.map { writing.addresses[$0].kind })
+            })
+    }
+
+    public func sentCodes(of factor: FactorID, at now: Timestamp) async throws(StoreFailure) -> [Int64] {
+        let script = Script("sent", reads: [Step(sentTo, .id(factor), .moment(now))])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                var counters: [Int64] = []
+                for row in rows[0] { counters.append(try row.integer(0)) }
+                return counters
+            })
+    }
+
+    public func confirm(
+        address factor: CodeFactor, of user: UserID, code: Int64, at now: Timestamp, as operation: Operation
+    ) async throws(StoreFailure) -> Written {
+        let marked: [SQLValue] = [.id(user), .id(operation)]
+        let guards = [
+            Step(unmarkUnsent, values: marked + [.id(factor.id), .integer(code), .moment(now)]),
+            AddressRows.unmarkTaken(factor.kind, factor.address, user: user, as: operation),
+            Step(AddressRows.take(factor.kind), values: [.text(factor.address)] + marked),
+        ]
+        let change = Change(
+            "confirm", operation,
+            Factors.confirmed(
+                factor, of: user, counter: factor.counter, guards: guards, at: now, as: operation),
+            reads: [AddressRows.taken(factor.kind, factor.address, user: user)])
+        return try await run(
+            Query(change: change) { rows in rows.happened ? .done : rows[1].isEmpty ? .changed : .taken })
+    }
+
+    public func send(_ sending: CodeSending, as operation: Operation) async throws(StoreFailure) -> SendOutcome {
+        let code = sending.code
+        let values: [SQLValue] = [
+            .id(operation), .moment(code.at), .id(code.factor), .integer(code.counter), .moment(sending.since),
+            .integer(Int64(Relay.addressCodes)),
+        ]
+        var writes = [Step(Locks.hold, .id(sending.user))]
+        if let charge = sending.charge {
+            writes.append(TextBudget.hold(charge))
+            writes.append(Step(auditTextCode, values: values + TextBudget.values(charge)))
+        } else {
+            writes.append(Step(auditCode, values: values))
+        }
+        writes += OutboxRows.code(code, as: operation)
+        if let charge = sending.charge { writes.append(TextBudget.count(charge, message: code.id)) }
+        let room = sending.charge.map { Step(hasRoom, values: TextBudget.values($0)) } ?? Step(roomAlways)
+        let change = Change(
+            "send", operation, writes,
+            reads: [Step(oldestSent, .id(code.factor), .moment(sending.since)), room])
+        return try await run(
+            Query(change: change) { rows throws(StoreFailure) in
+                if rows.happened { return .sent }
+                if let row = rows[1].first { return .limited(by: try row.moment(0)) }
+                return rows[2].isEmpty ? .limited(by: nil) : .changed
+            })
+    }
+}
+
+extension UserChange {
+    fileprivate var removed: [Factor] { Address.kinds.filter { addresses[$0] == .some(nil) } }
+
+    fileprivate var values: [SQLValue] {
+        [displayName, language].flatMap { [.bool($0 != nil), .text($0 ?? nil)] as [SQLValue] }
+            + Address.kinds.map { .bool(removed.contains($0)) }
+    }
+}
+
+/// The user's own columns for addresses.
+private enum AddressRows {
+    static func unmarkTaken(_ kind: Factor, _ address: String?, user: UserID, as operation: Operation) -> Step {
+        Step(kind == .mail ? unmarkMail : unmarkPhone, .id(user), .id(operation), .text(address))
+    }
+
+    static func taken(_ kind: Factor, _ address: String?, user: UserID) -> Step {
+        Step(kind == .mail ? takenMail : takenPhone, .text(address), .id(user))
+    }
+
+    static func take(_ kind: Factor) -> Statement { kind == .mail ? takeMail : takePhone }
+}
+
+/// Names change whatever the user's state is; addresses are added as other factors are.
+private let markUser = Statement(
+    """
+    UPDATE user SET operation = ? WHERE id = ? AND website_id = ? AND (? = 1 OR state = 'active')
+    AND (? = 1 OR proved_at IS NULL)
+    """)
+
+/// What does not hold takes the mark away: nothing that follows is done.
+private let unmark = "UPDATE user SET operation = id WHERE id = ? AND operation = ? AND"
+
+private let another = " EXISTS (SELECT 1 FROM user o WHERE o.website_id = user.website_id AND o.id <> user.id AND o."
+private let unmarkMail = Statement(unmark + another + "email = ?)")
+private let unmarkPhone = Statement(unmark + another + "phone = ?)")
+
+private let theirs = "SELECT 1 FROM user o JOIN user u ON u.website_id = o.website_id AND u.id <> o.id WHERE o."
+private let takenMail = Statement(theirs + "email = ? AND u.id = ?")
+private let takenPhone = Statement(theirs + "phone = ? AND u.id = ?")
+
+private let takeMail = Statement("UPDATE user SET email = ? WHERE id = ? AND operation = ?")
+private let takePhone = Statement("UPDATE user SET phone = ? WHERE id = ? AND operation = ?")
+
+/// One that waits is the one that was read.
+private let unmarkOther = Statement(
+    unmark + """
+         EXISTS (SELECT 1 FROM factor f WHERE f.user_id = user.id AND f.kind = ? AND f.state = 'waiting'
+        AND NOT (f.id = ? AND f.counter = ?))
+        """)
+
+private let unmarkUnsent = Statement(
+    unmark + """
+         NOT EXISTS (SELECT 1 FROM sent_code s WHERE s.factor_id = ? AND s.counter = ? AND s.challenge_id IS NULL
+        AND s.expires_at > ?)
+        """)
+
+private let changeUser = Statement(
+    """
+    UPDATE user SET display_name = CASE ? WHEN 1 THEN ? ELSE display_name END,
+    language = CASE ? WHEN 1 THEN ? ELSE language END, email = CASE ? WHEN 1 THEN NULL ELSE email END,
+    phone = CASE ? WHEN 1 THEN NULL ELSE phone END WHERE id = ? AND operation = ?
+    """)
+
+private let marked = " EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)"
+
+/// What was sent to another address before must not confirm this one.
+private let voidSent = Statement(
+    "UPDATE sent_code SET expires_at = ? WHERE factor_id = ? AND expires_at > ? AND" + marked)
+private let dropUnsent = Statement("DELETE FROM outbox WHERE user_id = ? AND factor_id = ? AND" + marked)
+
+private let auditChange = Statement(
+    Audit.columns + """
+         SELECT ?, ?, 'user.changed', u.website_id, u.id, NULL, NULL, NULL, NULL FROM user u
+        WHERE u.id = ? AND u.operation = ?
+        """ + Audit.once)
+
+private let userNow = Statement("SELECT state FROM user WHERE id = ? AND website_id = ?")
+
+private let oldestSent = Statement(
+    """
+    SELECT sent_at FROM sent_code WHERE factor_id = ? AND challenge_id IS NULL AND sent_at > ?
+    ORDER BY sent_at DESC LIMIT 1 OFFSET \(Relay.addressCodes - 1)
+    """)
+private let hasRoom = Statement("SELECT 1 /*M! FROM DUAL */ WHERE " + TextBudget.room)
+private let roomAlways = Statement("SELECT 1")
+
+private let sentTo = Statement(
+    "SELECT counter FROM sent_code WHERE factor_id = ? AND challenge_id IS NULL AND expires_at > ? ORDER BY counter")
+
+private let auditSending =
+    Audit.columns + """
+         SELECT ?, ?, 'address.code', u.website_id, u.id, NULL, NULL, f.kind, NULL
+        FROM factor f JOIN user u ON u.id = f.user_id
+        WHERE f.id = ? AND f.counter = ? AND f.state = 'waiting' AND u.state = 'active'
+        AND (SELECT count(*) FROM sent_code s WHERE s.factor_id = f.id AND s.challenge_id IS NULL AND s.sent_at > ?) < ?
+        """
+private let auditCode = Statement(auditSending + Audit.once)
+private let auditTextCode = Statement(auditSending + " AND " + TextBudget.room + Audit.once)

@@ -1,0 +1,226 @@
+import Bytes
+import Domain
+import Relay
+import Storage
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// Addresses count once a code has confirmed them, but for those that the website vouches for.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct AddressTests {
+    private static let mail = "ada@example.com"
+    private static let number = "+4366012345678"
+
+    private func person(
+        _ kind: StoreKind, _ policies: [String: String] = [:], email: String? = nil, phone: String? = nil
+    ) async throws -> Person {
+        let rig = try await RelayRig(kind)
+        return try await register("ada", at: try await rig.shop("shop", policies), rig, email: email, phone: phone)
+    }
+
+    private func register(
+        _ username: String, at website: Website, _ rig: RelayRig, email: String? = nil, phone: String? = nil
+    ) async throws -> Person {
+        let (token, activation) = try await rig.on { relay in
+            try await relay.register(
+                Registration(username: username, email: email, phone: phone, displayName: nil, language: "de"),
+                by: website, as: relay.operations.new())
+        }
+        return Person(rig: rig, website: website, username: username, token: token, code: activation.code)
+    }
+
+    private func states(_ person: Person) async throws -> [String] {
+        try await person.factors().map { "\($0.kind.rawValue) \($0.state.rawValue) \($0.address ?? "")" }
+    }
+
+    @Test(arguments: StoreKind.all) func whatTheWebsiteVouchesForCountsAtOnce(kind: StoreKind) async throws {
+        let ada = try await person(kind, email: Self.mail, phone: Self.number)
+        #expect(try await states(ada) == ["sms active \(Self.number)", "mail active \(Self.mail)"])
+        await ada.rig.settled()
+        #expect(ada.rig.mails.sent.isEmpty && ada.rig.texts.sent.isEmpty)
+        // They are nobody's own: a first app needs no approval.
+        #expect(try await !ada.isProved)
+    }
+
+    @Test(arguments: StoreKind.all) func otherwiseACodeGoesToEach(kind: StoreKind) async throws {
+        let ada = try await person(kind, ["addresses": "confirmed"], email: Self.mail, phone: Self.number)
+        #expect(try await states(ada) == ["sms waiting \(Self.number)", "mail waiting \(Self.mail)"])
+        let (mail, text) = (await ada.rig.mails.next(), await ada.rig.texts.next())
+        #expect(mail.to == Self.mail && text.to == Self.number)
+        #expect(mail.language == "de")
+        let code = try digits(mail)
+        #expect(try await !ada.confirm(Self.mail, ada.wrong(code)))
+        #expect(await refusal { try await ada.confirm(Self.mail, code) } == .limited(retryAfter: .seconds(5)))
+        // Each counts for itself.
+        #expect(try await ada.confirm(Self.number, try digits(text)))
+        ada.rig.time.advance(by: .seconds(5))
+        #expect(try await ada.confirm(Self.mail, code))
+        #expect(try await states(ada) == ["sms active \(Self.number)", "mail active \(Self.mail)"])
+        guard case .conflict = await refusal({ try await ada.confirm(Self.mail, code) }) else {
+            throw RigFailure("confirmed twice")
+        }
+        #expect(try ada.rig.count("SELECT count(*) FROM sent_code") == 0)
+    }
+
+    private func digits(_ message: Message) throws -> String {
+        guard case .code(let code) = message.content, code.purpose == .address else { throw RigFailure("no code") }
+        return String(decoding: code.digits.reveal(), as: UTF8.self)
+    }
+
+    @Test(arguments: StoreKind.all) func aNewAddressWaitsAndTheOldOneCounts(kind: StoreKind) async throws {
+        let ada = try await person(kind, email: Self.mail)
+        let other = "ada@example.org"
+        let changed = try await ada.change { $0.addresses.updateValue(other, forKey: .mail) }
+        #expect(changed.waiting.map(\.text) == [other] && changed.user.email == Self.mail)
+        #expect(try await states(ada) == ["mail active \(Self.mail)", "mail waiting \(other)"])
+        let code = try digits(await ada.rig.mails.next())
+        #expect(try await ada.confirm(other, code))
+        #expect(try await states(ada) == ["mail active \(other)"])
+        #expect(try ada.rig.text("SELECT email FROM user") == other)
+        // What counts already needs no code.
+        #expect(try await ada.change { $0.addresses.updateValue(other, forKey: .mail) }.waiting.isEmpty)
+        let gone = try await ada.change {
+            $0.addresses.updateValue(nil, forKey: .mail)
+            $0.displayName = "Ada"
+            $0.language = .some(nil)
+        }
+        #expect(gone.user.email == nil && gone.user.displayName == "Ada" && gone.user.language == nil)
+        #expect(try await states(ada).isEmpty)
+    }
+
+    /// Somebody who can read one mailbox must not confirm another with what came there.
+    @Test(arguments: StoreKind.all) func aCodeToAnotherAddressConfirmsNothing(kind: StoreKind) async throws {
+        let ada = try await person(kind)
+        let (first, second) = ("a@example.org", "b@example.org")
+        _ = try await ada.change { $0.addresses.updateValue(first, forKey: .mail) }
+        let old = try digits(await ada.rig.mails.next())
+        _ = try await ada.change { $0.addresses.updateValue(second, forKey: .mail) }
+        let new = try digits(await ada.rig.mails.next())
+        #expect(old != new)
+        #expect(try await !ada.confirm(second, old))
+        ada.rig.time.advance(by: .seconds(5))
+        #expect(try await ada.confirm(second, new))
+    }
+
+    @Test(arguments: StoreKind.all) func sentAgainTheEarlierCodeStaysValid(kind: StoreKind) async throws {
+        let ada = try await person(kind, ["addresses": "confirmed"], email: Self.mail)
+        let first = try digits(await ada.rig.mails.next())
+        for _ in 2...5 {
+            ada.rig.time.advance(by: .seconds(10))
+            try await ada.sendCode(to: Self.mail)
+            _ = await ada.rig.mails.next()
+        }
+        // Five in five minutes; the first of them was forty seconds ago.
+        #expect(await refusal { try await ada.sendCode(to: Self.mail) } == .limited(retryAfter: .seconds(260)))
+        let again = await refusal { try await ada.change { $0.addresses.updateValue(Self.mail, forKey: .mail) } }
+        #expect(again == .limited(retryAfter: .seconds(260)))
+        ada.rig.time.advance(by: .seconds(260))
+        try await ada.sendCode(to: Self.mail)
+        let last = try digits(await ada.rig.mails.next())
+        #expect(first != last)
+        #expect(try await ada.confirm(Self.mail, last))
+    }
+
+    @Test(arguments: StoreKind.all) func afterTenMinutesACodeIsOver(kind: StoreKind) async throws {
+        let ada = try await person(kind, ["addresses": "confirmed"], email: Self.mail)
+        let code = try digits(await ada.rig.mails.next())
+        ada.rig.time.advance(by: .seconds(600))
+        #expect(try await !ada.confirm(Self.mail, code))
+        // The address still waits.
+        ada.rig.time.advance(by: .seconds(5))
+        try await ada.sendCode(to: Self.mail)
+        #expect(try await ada.confirm(Self.mail, try digits(await ada.rig.mails.next())))
+    }
+
+    @Test(arguments: StoreKind.all) func anAddressIsOnesOwnWithinTheWebsite(kind: StoreKind) async throws {
+        let ada = try await person(kind, email: Self.mail)
+        let bob = try await register("bob", at: ada.website, ada.rig)
+        let taken = Refusal.conflict([Relay.takenFault(.mail)])
+        #expect(await refusal { try await bob.change { $0.addresses.updateValue(Self.mail, forKey: .mail) } } == taken)
+        // Two want the same one: whoever confirms it first has it.
+        let both = "both@example.org"
+        var codes: [String] = []
+        for person in [ada, bob] {
+            _ = try await person.change { $0.addresses.updateValue(both, forKey: .mail) }
+            codes.append(try digits(await ada.rig.mails.next()))
+        }
+        #expect(try await ada.confirm(both, codes[0]))
+        #expect(await refusal { try await bob.confirm(both, codes[1]) } == taken)
+        #expect(try await states(bob) == ["mail waiting \(both)"])
+        // At another website it is free.
+        let carl = try await register("carl", at: try await ada.rig.shop("bank"), ada.rig)
+        #expect(try await carl.change { $0.addresses.updateValue(both, forKey: .mail) }.waiting.count == 1)
+    }
+
+    @Test(arguments: StoreKind.all) func ofManyConfirmsOneCounts(kind: StoreKind) async throws {
+        let ada = try await person(kind, ["addresses": "confirmed"], email: Self.mail)
+        let code = try digits(await ada.rig.mails.next())
+        let results = await withTaskGroup(of: Bool?.self) { group in
+            for _ in 0..<30 { group.addTask { try? await ada.confirm(Self.mail, code) } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(results.filter { $0 == true }.count == 1)
+        #expect(try await ada.factors().first?.failures == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func whoHasAnAppApprovesOfNewAddresses(kind: StoreKind) async throws {
+        let ada = try await person(kind)
+        let phone = try await ada.bound(try TestPhone(pushToken: "first"), ada.code)
+        let first = await refusal { try await ada.change { $0.addresses.updateValue(Self.mail, forKey: .mail) } }
+        guard case .approvalRequired(let challenge, let number) = first else { throw RigFailure("not asked") }
+        try await ada.decide(challenge, .approve, number, by: phone)
+        let elsewhere = await refusal {
+            try await ada.change(challenge) { $0.addresses.updateValue("eve@example.com", forKey: .mail) }
+        }
+        #expect(elsewhere == Relay.noApproval)
+        let changed = try await ada.change(challenge) { $0.addresses.updateValue(Self.mail, forKey: .mail) }
+        #expect(changed.waiting.count == 1)
+        #expect(try await ada.confirm(Self.mail, try digits(await ada.rig.mails.next())))
+        // Names are no factor.
+        #expect(try await ada.change { $0.displayName = "Ada" }.user.displayName == "Ada")
+    }
+
+    @Test(arguments: StoreKind.all) func textsKeepWithinTheirLimits(kind: StoreKind) async throws {
+        let ada = try await person(kind, ["addresses": "confirmed"], phone: Self.number)
+        let limits = TextLimits()
+        _ = await ada.rig.texts.next()
+        for _ in 1..<limits.userHour {
+            ada.rig.time.advance(by: .seconds(300))
+            try await ada.sendCode(to: Self.number)
+            _ = await ada.rig.texts.next()
+        }
+        ada.rig.time.advance(by: .seconds(300))
+        let refused = await refusal { try await ada.sendCode(to: Self.number) }
+        #expect(refused == .limited(retryAfter: Relay.textPause))
+        #expect(ada.rig.texts.sent.count == limits.userHour)
+    }
+}
+
+extension Person {
+    fileprivate func change(
+        _ approval: ChallengeID? = nil, _ edit: (inout UserChange) -> Void
+    ) async throws -> ChangedUser {
+        var change = UserChange()
+        edit(&change)
+        let edited = change
+        return try await rig.on { relay in
+            try await relay.change(
+                username: username, edited, approval: approval, by: website, as: relay.operations.new())
+        }
+    }
+
+    fileprivate func confirm(_ address: String, _ code: String) async throws -> Bool {
+        try await rig.on { relay in
+            try await relay.confirm(
+                address: address, code: code, username: username, by: website, as: relay.operations.new())
+        }
+    }
+
+    fileprivate func sendCode(to address: String) async throws {
+        try await rig.on { relay in
+            try await relay.sendCode(to: address, username: username, by: website, as: relay.operations.new())
+        }
+    }
+}
