@@ -51,10 +51,9 @@ import Testing
                 let one = try transfer("https://localhost:\(port)/")
                 let (answers, connections) = try await scene.sending({ $0.keepsConnections = false }) { client in
                     // The first connection stands, and is never answered on.
-                    let first = await withUnsafeContinuation {
-                        (continuation: UnsafeContinuation<RunningTransfer?, Never>) in
-                        var first: RunningTransfer?
-                        start.value.heard = { continuation.resume(returning: first) }
+                    var first: RunningTransfer?
+                    await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+                        start.value.heard = { continuation.resume() }
                         first = client.start(one) { _ in }
                     }
                     start.value.heard = {}
