@@ -13,7 +13,8 @@ enum Tool {
         renameDevice,
         revokeDevice, enrolPhone, listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone,
         unbindPhone,
-        revokePhone, importTokens, testMail, testText, showTemplates, listOutbox, replayOutbox, dropOutbox, migrate, rekey,
+        revokePhone, importTokens, testMail, testText, showTemplates, listOutbox, replayOutbox, dropOutbox, migrate,
+        rekey,
         status,
     ]
 
