@@ -34,7 +34,7 @@ import Testing
     /// Of routes that have parameters that must be there.
     private let bodies: [String: JSONObject] = [
         "/user/{username}": ["display_name": "x"], "/user/{username}/devices/{device}": ["name": "x"],
-        "/user/{username}/confirm": ["address": "x@example.com"],
+        "/challenge/{challenge}/factor": ["factor": "totp"], "/user/{username}/confirm": ["address": "x@example.com"],
         "/user/{username}/totp/confirm": ["otp": "123456"],
         "/user/{username}/hotp": ["secret": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"],
         "/user/{username}/hotp/resync": ["otps": ["123456", "123456"]],

@@ -38,7 +38,7 @@ struct RoutingTests {
 
     @Test(
         arguments: [
-            ("GET", "/register", "POST"), ("POST", "/user/bob", "DELETE, GET"), ("HEAD", "/health", "GET"),
+            ("GET", "/register", "POST"), ("POST", "/user/bob", "DELETE, GET, PATCH"), ("HEAD", "/health", "GET"),
             ("PUT", "/user/bob/activation", "POST"), ("GET", "/challenge/x", "DELETE"), ("OPTIONS", "/auth", "POST"),
             ("get", "/ready", "GET"),
         ] as [(String, String, String)])

@@ -155,7 +155,7 @@ import Testing
         _ = try await shop.sql("UPDATE factor SET counter = 9")
         #expect(try await shop.run(table, "--replace").json["replaced"]?.integer == 1)
         #expect(try await shop.sql("SELECT counter FROM factor") == ["9"])
-        let other = try shop.file("other.csv", "username,kind,secret\nana,hotp,hex:\(Self.seed)00\n")
+        let other = try shop.file("other.csv", "username,kind,secret\nana,hotp,hex:\(Self.seed)01\n")
         #expect(try await shop.run(other).json["kept"]?.integer == 1)
         #expect(try await shop.sql("SELECT counter FROM factor") == ["9"])
         #expect(try await shop.run(other, "--replace").json["replaced"]?.integer == 1)

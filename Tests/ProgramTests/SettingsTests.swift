@@ -45,7 +45,8 @@ import Testing
         let checked = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
         #expect(checked.status == 1)
         for part in [
-            "server.key: can be read by others", "ca.pem: No such file", "master.key: must hold 64 hexadecimal digits",
+            "server.key: can be read by others", "ca.pem: No such file",
+            "master.key: line 1 must be 64 hexadecimal digits",
             "device-ca.key: the authority's key is not the one in its certificate",
         ] {
             #expect(checked.errors.contains(part), "\(part) is not in \(checked.errors)")

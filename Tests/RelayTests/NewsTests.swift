@@ -90,7 +90,12 @@ import World
         for email in ["old@example.com", nil] {
             let scene = try await Scene(kind, email: email)
             let user = scene.phone.user
-            try scene.rig.addFactor(.mail, of: user, at: scene.shop, address: "new@example.com")
+            // With an address from /register there is a factor already.
+            if email == nil {
+                try scene.rig.addFactor(.mail, of: user, at: scene.shop, address: "new@example.com")
+            } else {
+                try scene.rig.execute("UPDATE factor SET address = 'new@example.com' WHERE kind = 'mail'")
+            }
             try scene.rig.addFactor(
                 .mail, of: user, at: scene.shop, address: "waiting@example.com", state: .waiting)
             try await scene.lockAndUnlock()
@@ -167,9 +172,11 @@ import World
         let rig = scene.rig
         rig.mails.answer(.retryAfter(nil, "busy"))
         for _ in 0..<12 { try await scene.lockAndUnlock() }
+        // The one that is put off is of this round, whichever it is: rows that are due together have no order.
+        try await rig.round(after: .seconds(60))
         let bob = try await Person.registered("bob", at: scene.shop, rig, email: "bob@example.com")
         _ = try await bob.bound(try TestPhone(pushToken: "bob"), bob.code)
-        for _ in 0..<3 { try await rig.round(after: .seconds(60)) }
+        for _ in 0..<2 { try await rig.round(after: .seconds(60)) }
         let mine = rig.mails.sent.filter { $0.to == "ada@example.com" }
         #expect(Set(mine.map(\.id)).count == NewsBudget.most && mine.count == NewsBudget.most + 1)
         #expect(rig.mails.sent.filter { $0.to == "bob@example.com" }.count == 1)

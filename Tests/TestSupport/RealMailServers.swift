@@ -103,6 +103,7 @@ public final class PostfixServer: Sendable {
     }
 
     private static let program = "/usr/sbin/postfix"
+    private static let master = "/usr/lib/postfix/sbin/master"
 
     public var port: UInt16 { reserved.port }
     public var maildir: String { directory("mail/box") }
@@ -121,7 +122,12 @@ public final class PostfixServer: Sendable {
         try TextFile.write(Self.main(directory.path, user, group), to: directory("main.cf"))
         try TextFile.write(Self.services(reserved.port), to: directory("master.cf"))
         for name in ["main.cf", "master.cf"] { chmod(directory(name), 0o644) }
-        child = try Child(Self.program, ["-c", directory.path, "start-fg"])
+        // Makes the queue's directories. `postfix start` would leave its master behind under another pid than ours.
+        let checked = try await Child.run(Self.program, ["-c", directory.path, "check"])
+        guard checked.status == 0 else {
+            throw Child.Problem(description: "Postfix does not take its configuration: \(checked.errors)")
+        }
+        child = try Child(Self.master, ["-c", directory.path, "-s"])
         let greeted = try await Child.run("/usr/bin/python3", ["-c", Self.awaits, "\(reserved.port)"])
         guard greeted.status == 0 else {
             throw Child.Problem(description: "Postfix does not answer: \(child.written) \(greeted.errors)")
