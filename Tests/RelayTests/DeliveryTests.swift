@@ -80,7 +80,7 @@ import World
         let told = try await cast.told(asked)
         #expect(told.result == .success && told.reason == nil)
         #expect(told.steps.map(\.state) == [.undeliverable, .answered])
-        #expect(told.steps.map(\.reason) == ["PayloadEmpty", nil])
+        #expect(told.steps.map(\.reason) == ["PayloadEmpty", "late"])
     }
 
     /// The push service took it when the user had answered already, or when somebody else had settled it.

@@ -68,7 +68,7 @@ extension Store: AnswerStore {
                 endStep,
                 values: [.word(answered), .word(life.endOfStep), .word(others), now, .id(closing.challenge)] + mine))
         if let answered, closing.device != nil || closing.code != nil {
-            writes.append(Step(addStep, values: [.word(answered), now] + mine))
+            writes.append(Step(addStep, values: [.word(answered), now, .word(answered)] + mine))
         }
         if let code = closing.code { writes += code.usedUp(closing, mine) }
         if let phone = closing.device {
@@ -189,11 +189,13 @@ private let endStep = Statement(
     WHERE challenge_id = ? AND state IN ('queued', 'sent', 'seen') AND
     """ + Closings.ended)
 
-/// Where the factor that was answered by had not begun, or was left behind.
+/// Where the factor that was answered by had not begun, or was left behind: that it was late is what tells it from a second
+/// push, say.
 private let addStep = Statement(
     """
-    INSERT INTO step (challenge_id, ordinal, factor, state, at)
-    SELECT c.id, (SELECT coalesce(max(s.ordinal), 0) + 1 FROM step s WHERE s.challenge_id = c.id), ?, 'answered', ?
+    INSERT INTO step (challenge_id, ordinal, factor, state, at, reason)
+    SELECT c.id, (SELECT coalesce(max(s.ordinal), 0) + 1 FROM step s WHERE s.challenge_id = c.id), ?, 'answered', ?,
+    CASE WHEN EXISTS (SELECT 1 FROM step s WHERE s.challenge_id = c.id AND s.factor = ?) THEN 'late' END
     FROM challenge c WHERE c.id = ? AND c.operation = ?
     AND NOT EXISTS (SELECT 1 FROM step s WHERE s.challenge_id = c.id AND s.state = 'answered')
     """)

@@ -179,7 +179,8 @@ private let insertPush = Statement(
     SELECT ?, 'push', ?, ?, 0, ?, d.id FROM device d JOIN user u ON u.id = d.user_id
     WHERE d.id = ? AND d.state = 'active' AND u.id = ? AND u.operation = ? AND u.state = 'active' AND
     (SELECT count(*) FROM challenge c JOIN step s ON s.challenge_id = c.id
-    WHERE c.user_id = u.id AND c.asked_at > ? AND s.factor = 'push') < ?
+    WHERE c.user_id = u.id AND c.asked_at > ? AND s.factor = 'push'
+    AND coalesce(s.reason, '') <> 'late') < ?
     """)
 
 /// Whoever is locked or frozen gets a challenge that has its end already; a user's state is the reason for it.

@@ -159,7 +159,8 @@ private let insertPush = Statement(
     SELECT ?, 'push', ?, ?, 0, ?, d.id FROM device d
     WHERE d.id = ? AND d.state = 'active' AND d.user_id = ? AND
     (SELECT count(*) FROM challenge c JOIN step s ON s.challenge_id = c.id
-    WHERE c.user_id = d.user_id AND c.asked_at > ? AND s.factor = 'push') < ? AND
+    WHERE c.user_id = d.user_id AND c.asked_at > ? AND s.factor = 'push'
+    AND coalesce(s.reason, '') <> 'late') < ? AND
     """ + begun)
 
 /// A push for which there is no room is one that the phones are waited for.
