@@ -165,7 +165,7 @@ private func everything() throws -> Settings {
             ("metrics: {listen: '[::]:9464'}", "metrics.listen must be an address of this machine alone"),
             ("metrics: {listen: 'localhost:9464'}", "metrics.listen must be an address of this machine alone"),
             ("metrics: {listen: 9464}", "metrics.listen must be HOST:PORT"),
-            ("mail: {url: 'smtp://127.0.0.1'}", "t.yaml:4:1: mail is no setting; there are origin, listen,"),
+            ("fax: {url: 'smtp://127.0.0.1'}", "t.yaml:4:1: fax is no setting; there are origin, listen,"),
             ("origin: https://b.example", "t.yaml:4:1: \"origin\" stands already in line 1"),
             ("- a", "t.yaml:4:1:"),
         ])

@@ -120,7 +120,7 @@ import Testing
             let wrong = [
                 ("GET", "/register", "POST"), ("PUT", "/login", "POST"), ("POST", "/health", "GET"),
                 ("PATCH", "/user/bob/activation", "POST"), ("POST", "/challenge/x", "DELETE"),
-                ("POST", "/user/bob", "DELETE, GET"), ("OPTIONS", "/auth", "POST"), ("BREW", "/auth", "POST"),
+                ("POST", "/user/bob", "DELETE, GET, PATCH"), ("OPTIONS", "/auth", "POST"), ("BREW", "/auth", "POST"),
             ]
             for (method, path, allow) in wrong {
                 let answer = try await shop.curl(method, path)
