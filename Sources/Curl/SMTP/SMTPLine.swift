@@ -37,7 +37,8 @@ final class SMTPLine: Sendable {
 /// The sockets that libcurl has at the moment, so that others can end what it waits for.
 final class OpenSockets: Sendable {
     private struct State {
-        var open: Set<Int32> = []
+        /// The oldest first.
+        var open: [Int32] = []
         var isClosing = false
     }
 
@@ -47,7 +48,7 @@ final class OpenSockets: Sendable {
 
     func opened(_ fd: Int32) {
         state.withLock { state in
-            state.open.insert(fd)
+            state.open.append(fd)
             if state.isClosing { shutdown(fd, Int32(SHUT_RD)) }
         }
     }
@@ -55,14 +56,15 @@ final class OpenSockets: Sendable {
     /// Closes it: under the lock, because its number may be another's in the next moment.
     func close(_ fd: Int32) -> Int32 {
         state.withLock { state in
-            state.open.remove(fd)
+            state.open.removeAll { $0 == fd }
             return Glibc.close(fd)
         }
     }
 
-    /// Whoever reads there finds the end.
+    /// Whoever reads from the oldest finds the end: where libcurl has opened another, the one that it takes leave of is the
+    /// one before, and the new one is to be used again.
     func hearNothingMore() {
-        state.withLock { state in for fd in state.open { shutdown(fd, Int32(SHUT_RD)) } }
+        state.withLock { state in if let fd = state.open.first { shutdown(fd, Int32(SHUT_RD)) } }
     }
 
     func closing() {
