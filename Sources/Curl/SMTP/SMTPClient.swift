@@ -99,9 +99,13 @@ public final class SMTPClient: Sendable {
 
     private func work(on line: SMTPLine) {
         line.post { [self] in
-            while let job = next(line) {
-                let left = { @Sendable in job.end - self.time.instant() }
-                job.tell(left() > .zero ? line.send(job.transfer, within: left) : .failure(Self.late))
+            var job = next(line)
+            while let current = job {
+                let left = { @Sendable in current.end - self.time.instant() }
+                let outcome = left() > .zero ? line.send(current.transfer, within: left) : .failure(Self.late)
+                // It has nothing to do before anybody hears: whose mail follows at once has this connection.
+                job = next(line)
+                current.tell(outcome)
             }
         }
     }
