@@ -92,7 +92,7 @@ public final class AioSMTPServer: Sendable {
 }
 
 /// Debian's Postfix, on a port and in a directory of its own, which puts mails for example.org into a maildir. It runs as
-/// root or not at all.
+/// root or not at all, and its parts as the account postfix, which must come to the directory: `deploy/test` sees to that.
 public final class PostfixServer: Sendable {
     public static var canRun: Bool {
         guard geteuid() == 0, access(program, X_OK) == 0, getpwnam("postfix") != nil else {
@@ -130,7 +130,8 @@ public final class PostfixServer: Sendable {
         child = try Child(Self.master, ["-c", directory.path, "-s"])
         let greeted = try await Child.run("/usr/bin/python3", ["-c", Self.awaits, "\(reserved.port)"])
         guard greeted.status == 0 else {
-            throw Child.Problem(description: "Postfix does not answer: \(child.written) \(greeted.errors)")
+            let log = (try? TextFile.read(directory("mail.log"))) ?? "no log"
+            throw Child.Problem(description: "Postfix does not answer: \(log.suffix(2000))")
         }
     }
 
