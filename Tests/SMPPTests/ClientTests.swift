@@ -202,6 +202,8 @@ private final class Rig: Sendable {
         script.receipts = 2
         let rig = try await Rig(script)
         #expect(await rig.send(id: "first") == .accepted(["m1"]))
+        // Its receipts say what the script says at their time.
+        await rig.smsc.until { $0.receiptsAnswered == 2 }
         rig.smsc.script.state = "UNDELIV"
         #expect(await rig.send(id: "second") == .accepted(["m2"]))
         await rig.smsc.until { $0.receiptsAnswered == 4 }
