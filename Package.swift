@@ -235,7 +235,7 @@ let package = Package(
                 "TestSupport",
                 "World",
             ]),
-        tests("Seeds", ["Bytes", "Seeds", "World"]),
+        tests("Seeds", ["Bytes", "Seeds", "TestSupport", "World"]),
         tests(
             "Simulation",
             ["Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Pushing", "Relay", "Storage", "TestSupport", "World"]),

@@ -109,7 +109,7 @@ import Testing
     /// Figure 6 of RFC 6030: the token 987654321, under a pre-shared key.
     @Test func aKeyContainerGivesThemByTheirSerials() async throws {
         let shop = try await Shop(["ana"])
-        let package = try shop.file("tokens.xml", PSKCExample.figure6)
+        let package = try shop.file("tokens.xml", PSKCFigures.figure6)
         let key = try shop.file("transport.key", "12345678901234567890123456789012\n")
         let map = try shop.file("owners.csv", "serial,username\n987654321,ana\n")
         let locked = try await shop.run(package, "--map", map)

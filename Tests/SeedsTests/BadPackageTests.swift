@@ -1,5 +1,6 @@
 import Bytes
 import Seeds
+import TestSupport
 import Testing
 import World
 
@@ -112,7 +113,7 @@ import World
 
     /// Nothing of it is taken, and the first twenty faults are told.
     @Test func oneBadKeySpoilsTheFile() throws {
-        let good = Figures.figure3.dropLast("</KeyContainer>".utf8.count)
+        let good = PSKCFigures.figure3.dropLast("</KeyContainer>".utf8.count)
         let bad = "<KeyPackage><Key Id=\"x\" Algorithm=\"urn:ietf:params:xml:ns:keyprov:pskc:hotp\"/></KeyPackage>"
         #expect(messages(good + bad + "</KeyContainer>").count == 1)
         let many = good + String(repeating: bad, count: 100) + "</KeyContainer>"
@@ -129,14 +130,14 @@ import World
 
     @Test func withoutACodeOfAuthenticationNothingIsDecrypted() {
         let mac = "<ValueMAC>Su+NvtQfmvfJzF6bmQiJqoLRExc=\n                    </ValueMAC>"
-        let noValueMAC = Figures.figure6.replacing(mac, with: "")
-        #expect(noValueMAC != Figures.figure6)
+        let noValueMAC = PSKCFigures.figure6.replacing(mac, with: "")
+        #expect(noValueMAC != PSKCFigures.figure6)
         #expect(messages(noValueMAC, Self.shared).first?.contains("without a ValueMAC") == true)
-        let noMethod = Figures.figure6.replacing("MACMethod", with: "MacMethod")
+        let noMethod = PSKCFigures.figure6.replacing("MACMethod", with: "MacMethod")
         #expect(messages(noMethod, Self.shared).first?.contains("no MACMethod") == true)
-        let otherMethod = Figures.figure6.replacing("#hmac-sha1", with: "#hmac-md5")
+        let otherMethod = PSKCFigures.figure6.replacing("#hmac-sha1", with: "#hmac-md5")
         #expect(messages(otherMethod, Self.shared).first?.contains("hmac-md5") == true)
-        let otherCipher = Figures.figure6.replacing("#aes128-cbc", with: "#tripledes-cbc")
+        let otherCipher = PSKCFigures.figure6.replacing("#aes128-cbc", with: "#tripledes-cbc")
         #expect(messages(otherCipher, Self.shared).first?.contains("tripledes-cbc") == true)
     }
 
@@ -147,8 +148,8 @@ import World
             ("<KeyLength>16", "<KeyLength>17"), ("<PRF/>", "<PRF Algorithm=\"urn:x#hmac-md5\"/>"),
             ("<Specified>Ej7", "<Specified>!!!"), ("#pbkdf2", "#pbkdf1"),
         ] {
-            let changed = Figures.figure7.replacing(old, with: new)
-            #expect(changed != Figures.figure7)
+            let changed = PSKCFigures.figure7.replacing(old, with: new)
+            #expect(changed != PSKCFigures.figure7)
             #expect(messages(changed, password).count == 1, "\(new)")
         }
     }

@@ -1,5 +1,6 @@
 import Bytes
 import Seeds
+import TestSupport
 import Testing
 import World
 
@@ -8,8 +9,9 @@ import World
     private static let key = PSKCKey.shared(
         Secret([0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34, 0x56, 0x78, 0x90, 0x12]))
     private static let all = [
-        Figures.figure2, Figures.figure3, Figures.figure4, Figures.figure5, Figures.figure6, Figures.figure7,
-        Figures.figure8, Figures.figure9, Figures.figure10,
+        PSKCFigures.figure2, PSKCFigures.figure3, PSKCFigures.figure4, PSKCFigures.figure5, PSKCFigures.figure6,
+        PSKCFigures.figure7,
+        PSKCFigures.figure8, PSKCFigures.figure9, PSKCFigures.figure10,
     ]
 
     private func read(_ bytes: [UInt8], _ key: PSKCKey? = Self.key) -> [Seed]? {
@@ -27,15 +29,15 @@ import World
 
     /// Every bit of what is encrypted, and of its code: another secret never comes out.
     @Test func aChangedSecretIsNeverTaken() throws {
-        let bytes = Array(Figures.figure6.utf8)
+        let bytes = Array(PSKCFigures.figure6.utf8)
         let secret = Array("12345678901234567890".utf8)
         #expect(read(bytes)?.map { $0.secret.reveal() } == [secret])
         for text in [
             "AAECAwQFBgcICQoLDA0OD+cIHItlB3Wra1DUpxVvOx2lef1VmNPCMl8jwZqIUqGv", "Su+NvtQfmvfJzF6bmQiJqoLRExc=",
             "ESIzRFVmd4iZABEiM0RVZgKn6WjLaTC1sbeBMSvIhRejN9vJa2BOlSaMrR7I5wSX",
         ] {
-            let range = try #require(Figures.figure6.utf8.firstRange(of: Array(text.utf8)))
-            let start = Figures.figure6.utf8.distance(from: Figures.figure6.startIndex, to: range.lowerBound)
+            let range = try #require(PSKCFigures.figure6.utf8.firstRange(of: Array(text.utf8)))
+            let start = PSKCFigures.figure6.utf8.distance(from: PSKCFigures.figure6.startIndex, to: range.lowerBound)
             for at in start..<start + text.utf8.count {
                 for bit in 0..<8 {
                     var changed = bytes

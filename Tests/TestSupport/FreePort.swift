@@ -25,6 +25,19 @@ public final class FreePort: Sendable {
         throw Child.Problem(description: "no port is free")
     }
 
+    /// That one, for a program that can have no other, once no other test has it.
+    public init(exactly port: UInt16) async throws {
+        while true {
+            if let reservation = Self.reserve(port) {
+                self.port = port
+                self.reservation = reservation
+                return
+            }
+            // Whoever has it tells nobody when it goes.
+            try await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
     deinit { close(reservation) }
 
     private static func reserve(_ port: UInt16) -> Int32? {

@@ -1,7 +1,7 @@
 /// The examples of RFC 6030, by the numbers of their figures.
-enum Figures {
+public enum PSKCFigures {
     /// A key and nothing else.
-    static let figure2 = """
+    public static let figure2 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <KeyContainer Version="1.0"
             Id="exampleID1"
@@ -22,7 +22,7 @@ enum Figures {
         """
 
     /// With the device, its owner and how the codes look.
-    static let figure3 = """
+    public static let figure3 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <KeyContainer Version="1.0"
             Id="exampleID1"
@@ -58,7 +58,7 @@ enum Figures {
         """
 
     /// Its secret follows from a key of the maker.
-    static let figure4 = """
+    public static let figure4 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <KeyContainer Version="1.0"
             Id="exampleID1"
@@ -94,7 +94,7 @@ enum Figures {
         """
 
     /// With a policy, and the PIN that the token asks for.
-    static let figure5 = """
+    public static let figure5 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <KeyContainer Version="1.0"
             Id="exampleID1"

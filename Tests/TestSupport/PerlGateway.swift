@@ -1,9 +1,7 @@
-import TestSupport
-
 /// A gateway over Net::SMPP, Debian's libnet-smpp-perl: others have written how it reads and writes. It says on its output what
 /// it was told, refuses numbers that end in 0, and ends with its first client.
-enum PerlGateway {
-    static func start() throws -> Child { try Child("perl", ["-e", script]) }
+public enum PerlGateway {
+    public static func start() throws -> Child { try Child("perl", ["-e", script]) }
 
     private static let script = #"""
         use strict; use warnings; use Net::SMPP;

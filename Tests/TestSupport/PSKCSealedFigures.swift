@@ -1,8 +1,8 @@
 /// Those of encrypted containers, of a signed one, and of one of many keys.
-extension Figures {
+extension PSKCFigures {
     /// Under the pre-shared key 12345678901234567890123456789012 (hexadecimal); the codes of authentication under
     /// 1122334455667788990011223344556677889900.
-    static let figure6 = """
+    public static let figure6 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <KeyContainer Version="1.0"
             xmlns="urn:ietf:params:xml:ns:keyprov:pskc"
@@ -60,7 +60,7 @@ extension Figures {
         """
 
     /// Under the password `qwerty`: its key is 651e63cd57008476af1ff6422cd02e41.
-    static let figure7 = """
+    public static let figure7 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <pskc:KeyContainer
           xmlns:pskc="urn:ietf:params:xml:ns:keyprov:pskc"
@@ -132,7 +132,7 @@ extension Figures {
         """
 
     /// For the owner of a certificate.
-    static let figure8 = """
+    public static let figure8 = """
         <?xml version="1.0" encoding="UTF-8" ?>
         <KeyContainer
             xmlns:ds="http://www.w3.org/2000/09/xmldsig#"
@@ -190,7 +190,7 @@ extension Figures {
         """
 
     /// Signed.
-    static let figure9 = """
+    public static let figure9 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <KeyContainer
             xmlns="urn:ietf:params:xml:ns:keyprov:pskc"
@@ -254,7 +254,7 @@ extension Figures {
         """
 
     /// Four keys of three tokens.
-    static let figure10 = """
+    public static let figure10 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <KeyContainer Version="1.0"
             xmlns="urn:ietf:params:xml:ns:keyprov:pskc">

@@ -3,15 +3,14 @@ import Crypto
 import EventLoop
 import FakeAPNs
 import Log
-import TestSupport
 import World
 
 /// A push service in this process, over real TLS and HTTP/2, with the team that a relay pushes for.
-struct Apple: Sendable {
-    let service: FakeAPNs
+public struct Apple: Sendable {
+    public let service: FakeAPNs
     private let team: FakeTeam
     private let directory: TemporaryDirectory
-    let log: MemorySink
+    public let log: MemorySink
     private let group: Group
 
     /// Its loop ends with the last who knows the service.
@@ -21,7 +20,7 @@ struct Apple: Sendable {
         deinit { loops.stopAndJoin() }
     }
 
-    static func start() async throws -> Apple {
+    public static func start() async throws -> Apple {
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         let team = try FakeTeam(at: SystemTime().now())
         let sink = MemorySink()
@@ -35,11 +34,11 @@ struct Apple: Sendable {
         return Apple(service: service, team: team, directory: directory, log: sink, group: Group(group))
     }
 
-    var key: P256PrivateKey { team.key }
-    var keyID: String { team.keyID }
+    public var key: P256PrivateKey { team.key }
+    public var keyID: String { team.keyID }
 
     /// Makes it the push service of a relay's settings.
-    func set(in settings: inout String) throws {
+    public func set(in settings: inout String) throws {
         try settings.set("push.apns.endpoint", to: "https://127.0.0.1:\(service.port)")
         try settings.set("push.apns.topic", to: team.topic)
         try settings.set("push.apns.key", to: directory("AuthKey.p8"))
