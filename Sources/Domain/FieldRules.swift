@@ -34,14 +34,43 @@ public enum FieldRule {
         return nil
     }
 
-    /// A language tag's shape (RFC 5646): letters and digits in groups of at most eight.
+    /// A language tag, or what a browser sends as Accept-Language (RFC 9110 §12.5.4): several, each perhaps with its weight.
     public static func language(_ text: String) -> String? {
-        let groups = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-        let right =
-            text.utf8.count <= 35
+        let right = text.split(separator: ",", omittingEmptySubsequences: false).allSatisfy { range in
+            let parts = range.split(separator: ";", maxSplits: 1, omittingEmptySubsequences: false)
+                .map { trimmed($0.utf8) }
+            guard let tag = parts.first, isLanguageTag(tag) || tag.elementsEqual("*".utf8) else { return false }
+            return parts.dropFirst().allSatisfy(isWeight)
+        }
+        return right
+            ? nil : "must be a language tag such as en or de-AT, or several such as de-AT, de;q=0.8"
+    }
+
+    private static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
+        let isBlank = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+        var rest = text.drop(while: isBlank)
+        while let last = rest.last, isBlank(last) { rest.removeLast() }
+        return rest
+    }
+
+    /// The shape of RFC 5646: letters and digits in groups of at most eight.
+    private static func isLanguageTag(_ text: Substring.UTF8View) -> Bool {
+        let groups = text.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        return text.count <= 35
             && groups.allSatisfy { (1...8).contains($0.count) && $0.allSatisfy(isLetterOrDigit) }
             && groups.first.map { $0.count >= 2 && $0.allSatisfy(isLetter) } == true
-        return right ? nil : "must be a language tag such as en or de-AT"
+    }
+
+    /// `q=0.8`: 0 to 1, with three digits behind the point at most.
+    private static func isWeight(_ text: Substring.UTF8View) -> Bool {
+        guard text.count >= 3, text.starts(with: "q=".utf8) || text.starts(with: "Q=".utf8) else { return false }
+        let number = text.dropFirst(2)
+        let behind = number.dropFirst(2)
+        guard let whole = number.first, whole == UInt8(ascii: "0") || whole == UInt8(ascii: "1"),
+            number.dropFirst().first.map({ $0 == UInt8(ascii: ".") }) != false, behind.count <= 3
+        else { return false }
+        let digits = whole == UInt8(ascii: "1") ? UInt8(ascii: "0")...UInt8(ascii: "0") : 0x30...0x39
+        return behind.allSatisfy(digits.contains)
     }
 
     /// The name a website has in its certificate, in files and in logs.

@@ -63,5 +63,15 @@ import Testing
     @Test func languageTags() {
         for tag in ["en", "de-AT", "zh-Hant-TW"] { #expect(FieldRule.language(tag) == nil) }
         for tag in ["", "e", "en_US", "en-", "-en", "123", "en-ABCDEFGHI"] { #expect(FieldRule.language(tag) != nil) }
+        // As browsers send them.
+        for list in ["de-AT, de;q=0.8, en-US;q=0.5, *;q=0", "en,de ; q=0.123", "fr;q=1.000", "en\t,\tde;Q=1"] {
+            #expect(FieldRule.language(list) == nil, "\(list)")
+        }
+        for list in [
+            "de,", ",de", "de;", "de;q", "de;q=", "de;q=2", "de;q=0.1234", "de;q=1.1", "de;q=0,5", "de;q=.5", "de;q=01",
+            "de;level=1", "de;q=0.5;x=1", "de en", "de\r\nBcc: a@example.org",
+        ] {
+            #expect(FieldRule.language(list) != nil, "\(list)")
+        }
     }
 }

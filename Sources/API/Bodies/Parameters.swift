@@ -12,7 +12,8 @@ enum Parameters {
     static let phone = Field.text("phone", limit: 16, "A telephone number in E.164 form", rule: FieldRule.phone)
     static let displayName = Field.line("display_name", limit: 128, "How the user is addressed")
     static let language = Field.text(
-        "language", limit: 35, "The language tag of messages to the user", rule: FieldRule.language)
+        "language", limit: 256, "In which language messages to the user are: a tag, or a whole Accept-Language",
+        rule: FieldRule.language)
     static let token = Field.opaque("token", limit: 128, "The user, as /register named it")
 
     // Phones.

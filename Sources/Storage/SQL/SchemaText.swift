@@ -39,7 +39,7 @@ enum SchemaText {
             email varchar(254),
             phone varchar(16),
             display_name varchar(128),
-            language varchar(35),
+            language varchar(256),                  -- a tag of BCP 47, or a whole Accept-Language
             state varchar(16) NOT NULL,             -- active; locked (too many wrong answers), frozen ("this was not me")
             stopped_by varchar(16),                 -- of one locked or frozen: phone (its answers) or operator, who alone undoes it
             proved_at datetime(3),                  -- since when a factor of the user's own is bound: a further one needs approval
@@ -198,7 +198,7 @@ enum SchemaText {
             factor_id binary(16),                   -- of a code: which factor's,
             counter bigint,                         -- and which code of it
             address varchar(254),                   -- of a mail or sms: where it goes
-            language varchar(35),
+            language varchar(256),
             created_at datetime(3),
             expires_at datetime(3),                 -- nothing is sent after it
             doubted_at datetime(3),                 -- since when it may have been taken over, or not: it is sent once more at most
