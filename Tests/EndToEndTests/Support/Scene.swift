@@ -100,12 +100,22 @@ final class Scene: Sendable {
 
     var kept: Set<String> { secrets.withLock { $0 } }
 
+    private static func isOfAWord(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true
+        default: false
+        }
+    }
+
     private func expectSilentLog() {
         let log = relay.log
         let saysSomething = log.contains("event=request") || log.contains("event=connection.failed")
         #expect(saysSomething, "a log that says nothing proves nothing")
+        let numbers = Set(log.utf8.split { !Self.isOfAWord($0) }.filter { $0.count < 10 }.map { String($0) })
         for secret in kept {
-            let isHeld = log.contains(secret)
+            // The six digits of a code stand in many an id by chance.
+            let isCode = secret.utf8.count < 10 && secret.utf8.allSatisfy { (0x30...0x39).contains($0) }
+            let isHeld = isCode ? numbers.contains(secret) : log.contains(secret)
             #expect(!isHeld, "the log holds \(secret)")
         }
         for key in ["website-ca.key", "device-ca.key", "server.key", "master.key"] {

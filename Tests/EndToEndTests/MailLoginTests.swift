@@ -1,0 +1,156 @@
+import FakeAPNs
+import HTTP2
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// Codes that a real mail server was handed, read out of its mailbox as a person reads them, log in.
+@Suite("A code by mail", .timeLimit(.minutes(15)), .mayBlock) struct CodesByMail {
+    /// What a mail says in one language.
+    private struct Words: Sendable {
+        let subject: String
+        let lines: [String]
+
+        static let german = Words(
+            subject: "Ihr Anmeldecode für Bücher & Mehr",
+            lines: [
+                "Ihr Code für die Anmeldung bei Bücher & Mehr:", "Er gilt 5 Minuten lang und nur einmal.",
+                "Dienst: Käse & Brot", "Adresse: 203.0.113.7",
+                "Geben Sie den Code niemandem: Bücher & Mehr wird Sie nie danach fragen.",
+            ])
+        static let english = Words(
+            subject: "Your login code for Bücher & Mehr",
+            lines: [
+                "Your code for logging in to Bücher & Mehr:", "It holds for 5 minutes and can be used once.",
+                "Service: Käse & Brot", "Address: 203.0.113.7",
+                "Give the code to nobody: Bücher & Mehr will never ask you for it.",
+            ])
+    }
+
+    private static let request: JSONObject = ["service": "Käse & Brot", "ip": "203.0.113.7", "expires_in": 345]
+
+    private func shop(_ scene: Scene) async throws -> Party {
+        try await scene.website("shop", ["--display-name", "Bücher & Mehr"])
+    }
+
+    /// The code, where the mail is to that person and says what it should.
+    private func code(
+        in mail: DeliveredMail?, to: String, _ words: Words, _ location: SourceLocation = #_sourceLocation
+    ) throws -> String {
+        let mail = try #require(mail, sourceLocation: location)
+        #expect(mail.to == to && mail.defects == 0, sourceLocation: location)
+        #expect(mail.from == "Anmeldung Zoë <login@shop.example.com>", sourceLocation: location)
+        #expect(mail.subject == words.subject, sourceLocation: location)
+        let lines = mail.text.split(separator: "\n").map(String.init)
+        for line in words.lines { #expect(lines.contains(line), "\(mail.text)", sourceLocation: location) }
+        return try #require(mail.text.codeOfAMail, sourceLocation: location)
+    }
+
+    /// What a website gives as a user's language, and what the mail is written in.
+    private static let people: [(name: String, language: String?, words: Words)] = [
+        ("bob.german", "de", .german), ("ann.austrian", "de-AT, de;q=0.8, en;q=0.5", .german),
+        ("eve.british", "en-GB", .english), ("luc.french", "fr-FR, en;q=0.7, de;q=0.3", .english),
+        ("joe.silent", nil, .english),
+    ]
+
+    @Test(arguments: [StoreKind.file, .mariadb])
+    func fromAiosmtpd(_ kind: StoreKind) async throws {
+        let server = try await AioSMTPServer(user: "relay", password: "pässword")
+        let apple = try await Apple.start()
+        let files = try TemporaryDirectory()
+        try TextFile.write(server.authority, to: files("mail-ca.pem"))
+        try TextFile.write("pässword\n", to: files("mail.password"))
+        try await Scene.play(kind) { text throws in
+            try apple.set(in: &text)
+            try text.set("mail.url", to: "smtp://localhost:\(server.port)")
+            try text.set("mail.from", to: "Anmeldung Zoë <login@shop.example.com>")
+            try text.set("mail.username", to: "relay")
+            try text.set("mail.password_file", to: files("mail.password"))
+            try text.set("mail.ca", to: files("mail-ca.pem"))
+        } _: { scene in
+            scene.keep("pässword")
+            let shop = try await shop(scene)
+            for (number, person) in Self.people.enumerated() {
+                let address = "\(person.name)@example.org"
+                var about: JSONObject = ["email": .string(address)]
+                if let language = person.language { about.set("language", .string(language)) }
+                try await shop.register(person.name, with: about)
+                let before = SystemTime().now()
+                let login = try await CodeLogin(shop, person.name, Self.request)
+                #expect(login.asked["login"] == "unverified" && login.factor == "mail")
+                try await scene.relay.logged("event=mail.accepted challenge=\(login.challenge)")
+                let told = try await login.told()
+                #expect(told["login"] == "wait" && told.steps == "mail sent", "\(told)")
+                #expect(told.stepTimes.count == 1)
+                #expect(told.stepTimes.allSatisfy { (before...SystemTime().now()).contains($0) })
+                let mails = try await DeliveredMail.inMaildir(server.maildir, number + 1)
+                let code = try code(in: mails.last, to: address, person.words)
+                try await login.succeeds(by: "mail", worth: "low", code)
+                // Once.
+                #expect(try await login.handIn(code).status == 409)
+            }
+            try await afterAPushThatCameToNothing(scene, shop, apple, server, seen: Self.people.count)
+        }
+        await apple.service.stop()
+    }
+
+    /// With a phone that no push reaches, the mail goes out by itself, and either answer counts.
+    private func afterAPushThatCameToNothing(
+        _ scene: Scene, _ shop: Party, _ apple: Apple, _ server: AioSMTPServer, seen: Int
+    ) async throws {
+        apple.service.script("dead", .refuse(.unregistered), repeatsLast: true)
+        apple.service.script("cafe", .reset(.internalError), repeatsLast: true)
+        for (number, (push, state)) in [("dead", "refused"), ("cafe", "undeliverable")].enumerated() {
+            let (name, address) = ("kim.\(push)", "kim.\(push)@example.org")
+            let (token, code) = try await shop.register(
+                name, with: ["email": .string(address), "language": "de"])
+            _ = try await Phone(in: scene, token: token, code: code, pushToken: "\(push)0123456789abcdef")
+            let login = try await CodeLogin(shop, name, Self.request)
+            #expect(login.asked["login"] == "verified" && login.factor == "push")
+            try await scene.relay.logged("event=mail.accepted challenge=\(login.challenge)")
+            let told = try await login.told()
+            #expect(told["login"] == "wait" && told["factor"] == "mail", "\(told)")
+            let pushed = try #require(told["steps"]?.array?.first?.object)
+            #expect(pushed["factor"] == "push" && pushed["state"]?.string == state, "\(told)")
+            #expect(told.steps.hasSuffix(", mail sent"))
+            #expect(told.stepTimes.count == 2 && told.stepTimes == told.stepTimes.sorted())
+            // The other one says that there is a phone now.
+            let mails = try await DeliveredMail.inMaildir(server.maildir, seen + 2 * (number + 1))
+                .filter { $0.to == address }
+            let subjects = [Words.german.subject, "Ein Telefon wurde Ihrem Konto bei Bücher & Mehr hinzugefügt"]
+            #expect(mails.map(\.subject).sorted() == subjects.sorted())
+            let mail = mails.first { $0.subject == Words.german.subject }
+            try await login.succeeds(by: "mail", worth: "low", try self.code(in: mail, to: address, .german))
+        }
+    }
+
+    @Test(.enabled(if: PostfixServer.canRun)) func fromPostfix() async throws {
+        let server = try await PostfixServer()
+        try await Scene.play { text throws in
+            // It wants to hear a name with a domain.
+            try text.set("origin", to: "https://login.example.org:8080")
+            try text.set("mail.url", to: "smtp://127.0.0.1:\(server.port)")
+            try text.set("mail.from", to: "Anmeldung Zoë <login@shop.example.com>")
+        } _: { scene in
+            let shop = try await shop(scene)
+            try await shop.register("bob.postfix", with: ["email": "bob@example.org", "language": "de"])
+            let languages: [(JSONValue, Words)] = [("de", .german), ("en-US, de;q=0.2", .english), (.null, .english)]
+            for (number, (language, words)) in languages.enumerated() {
+                let changed = try await shop.curl("PATCH", "/user/bob.postfix", ["language": language])
+                #expect(changed.status == 200, "\(changed)")
+                let login = try await CodeLogin(shop, "bob.postfix", Self.request)
+                let mails = try await DeliveredMail.inMaildir(server.maildir, number + 1)
+                let code = try code(in: mails.last, to: "bob@example.org", words)
+                try await login.succeeds(by: "mail", worth: "low", code)
+            }
+            // A mailbox that the server does not have: the address is refused, and there is nothing else.
+            try await shop.register("zoe.postfix", with: ["email": "zoe@example.org"])
+            let login = try await CodeLogin(shop, "zoe.postfix")
+            try await scene.relay.logged("event=mail.refused challenge=\(login.challenge)")
+            let told = try await login.told()
+            #expect(told["login"] == "wait" && told.steps.hasPrefix("mail refused (recipient: 550"), "\(told)")
+        }
+        await server.stop()
+    }
+}

@@ -1,0 +1,94 @@
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// A login that a website has asked for, answered by a code.
+struct CodeLogin: Sendable {
+    let challenge: String
+    let asked: Caller.Answer
+    private let shop: Party
+
+    init(_ shop: Party, _ username: String, _ more: JSONObject = [:]) async throws {
+        var body: JSONObject = ["username": .string(username)]
+        for member in more.members { body.set(member.name, member.value) }
+        asked = try await shop.curl("POST", "/login", body)
+        #expect(asked.status == 201, "\(asked)")
+        challenge = try #require(asked["challenge"]?.string)
+        self.shop = shop
+    }
+
+    /// What it begins with.
+    var factor: String? { asked["factor"]?.string }
+
+    func told() async throws -> Caller.Answer {
+        try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
+    }
+
+    func begin(_ factor: String, by other: Party? = nil) async throws -> Caller.Answer {
+        try await (other ?? shop).curl("POST", "/challenge/\(challenge)/factor", ["factor": .string(factor)])
+    }
+
+    func handIn(_ code: String) async throws -> Caller.Answer {
+        try await shop.curl("POST", "/backup", ["challenge": .string(challenge), "otp": .string(code)])
+    }
+
+    /// Hands in a code that is right, and looks at what the website is told then: by what, and what that is worth.
+    func succeeds(
+        by factor: String, worth assurance: String, _ code: String, _ location: SourceLocation = #_sourceLocation
+    ) async throws {
+        let handedIn = try await handIn(code)
+        #expect(handedIn.status == 200, "\(handedIn)", sourceLocation: location)
+        let told = try await told()
+        for answer in [handedIn, told] {
+            #expect(answer["login"] == "success", "\(answer)", sourceLocation: location)
+            #expect(answer["factor"]?.string == factor && answer["proof"] == "code", sourceLocation: location)
+            #expect(answer["assurance"]?.string == assurance, "\(answer)", sourceLocation: location)
+        }
+        #expect(told.steps.hasSuffix("\(factor) answered"), "\(told.steps)", sourceLocation: location)
+        #expect(told.stepTimes == told.stepTimes.sorted(), sourceLocation: location)
+    }
+}
+
+extension Caller.Answer {
+    private var stepObjects: [JSONObject] { self["steps"]?.array?.compactMap(\.object) ?? [] }
+
+    /// As in "push refused, mail answered"; a reason stands in brackets.
+    var steps: String {
+        stepObjects.map { step in
+            let words = ["factor", "state"].map { step[$0]?.string ?? "?" }.joined(separator: " ")
+            return words + (step["reason"]?.string.map { " (\($0))" } ?? "")
+        }.joined(separator: ", ")
+    }
+
+    /// Of those that can be read.
+    var stepTimes: [Timestamp] { stepObjects.compactMap { $0["at"]?.string.flatMap { Timestamp(rfc3339: $0) } } }
+}
+
+extension Party {
+    /// A user without a phone.
+    @discardableResult func register(_ username: String, with more: JSONObject) async throws -> (
+        token: String, code: String
+    ) {
+        var body: JSONObject = ["username": .string(username)]
+        for member in more.members { body.set(member.name, member.value) }
+        let answer = try await curl("POST", "/register", body)
+        #expect(answer.status == 201, "\(answer)")
+        let code = answer["activation"]?.object?["code"]?.string
+        return (try #require(answer["token"]?.string), try #require(code))
+    }
+}
+
+extension String {
+    /// The line of a mail that holds six digits and nothing else.
+    var codeOfAMail: String? {
+        split(separator: "\n").first { $0.utf8.count == 6 && $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }
+            .map(String.init)
+    }
+
+    /// The six digits with which a text message begins.
+    var codeOfAText: String? {
+        let digits = prefix { $0.isASCII && $0.isNumber }
+        return digits.utf8.count == 6 ? String(digits) : nil
+    }
+}
