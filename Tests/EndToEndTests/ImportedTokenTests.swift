@@ -1,0 +1,145 @@
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// Tokens that others have made the secrets of: what they show, which oathtool says, logs their users in.
+@Suite("A token of the user's own", .timeLimit(.minutes(15)), .mayBlock) struct TokensOfTheirOwn {
+    /// Of RFC 4226, appendix D.
+    private static let secret = "3132333435363738393031323334353637383930"
+    private static let longSecret = String(repeating: "0123456789abcdef", count: 4)
+
+    /// What a token of the time shows.
+    private func shown(_ arguments: String...) async throws -> String {
+        let shown = try await Child.run("oathtool", arguments)
+        #expect(shown.status == 0, "\(shown.errors)")
+        return String(shown.output.prefix { $0 != "\n" })
+    }
+
+    private func pressed(_ count: Int, digits: Int = 6) async throws -> String {
+        try await shown("--hotp", "--digits=\(digits)", "--counter=\(count)", Self.secret)
+    }
+
+    /// A relay whose website has these users, and a place for files.
+    private func play(
+        _ kind: StoreKind, _ users: [String], _ story: (Scene, Party, TemporaryDirectory) async throws -> Void
+    ) async throws {
+        let files = try TemporaryDirectory()
+        try await Scene.play(kind) { scene in
+            for secret in [Self.secret, Self.longSecret, "12345678901234567890123456789012"] { scene.keep(secret) }
+            let shop = try await scene.website("shop")
+            for user in users { try await shop.register(user, with: [:]) }
+            try await story(scene, shop, files)
+        }
+    }
+
+    private func logsIn(_ shop: Party, _ user: String, _ factor: String, _ code: String) async throws {
+        let login = try await CodeLogin(shop, user)
+        #expect(login.asked["login"] == "unverified" && login.factor == factor)
+        try await login.succeeds(by: factor, worth: "substantial", code)
+    }
+
+    /// The last that is done: the next one would have to wait.
+    private func isRefused(_ shop: Party, _ user: String, _ code: String) async throws {
+        let handedIn = try await CodeLogin(shop, user).handIn(code)
+        #expect(handedIn.status == 200 && handedIn["login"] == "failure", "\(handedIn)")
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func fromAKeyContainer(_ kind: StoreKind) async throws {
+        let packages: [(user: String, package: String, unlock: [String])] = [
+            ("ana.plain", PSKCFigures.figure3, []), ("ben.asks-a-pin", PSKCFigures.figure5, []),
+            ("cyd.shared-key", PSKCFigures.figure6, ["--key-file", "12345678901234567890123456789012"]),
+            ("dan.password", PSKCFigures.figure7, ["--password-file", "qwerty"]),
+        ]
+        let timed = PSKCFigures.figure3.replacing("pskc:hotp", with: "pskc:totp").replacing(
+            "Counter>", with: "TimeInterval>"
+        ).replacing(">0</PlainValue>", with: ">60</PlainValue>")
+        try await play(kind, packages.map(\.user) + ["eve.timed", "fay.late"]) { scene, shop, files in
+            func load(_ package: String, for user: String, _ unlock: [String] = []) async throws -> Child.Ended {
+                try TextFile.write(package, to: files("tokens.xml"))
+                try TextFile.write("serial,username\n987654321,\(user)\n654321,\(user)\n", to: files("owners.csv"))
+                var arguments = ["--config", scene.relay.settings, "import", files("tokens.xml"), "--website", "shop"]
+                arguments += ["--map", files("owners.csv")]
+                if let option = unlock.first, let secret = unlock.last {
+                    try TextFile.write(secret + "\n", to: files("unlock"))
+                    arguments += [option, files("unlock")]
+                }
+                return try await Child.run(try BuiltProgram.twoefay.path, arguments)
+            }
+            for (user, package, unlock) in packages {
+                let loaded = try await load(package, for: user, unlock)
+                #expect(loaded.status == 0, "\(loaded.errors)")
+                // Figures of eight digits, all of RFC 4226's secret.
+                try await logsIn(shop, user, "hotp", "84755224")
+                try await logsIn(shop, user, "hotp", try await pressed(3, digits: 8))
+                try await isRefused(shop, user, "84755224")
+            }
+            #expect(timed.contains("pskc:totp") && timed.contains("<TimeInterval>") && timed.contains(">60<"))
+            let loaded = try await load(timed, for: "eve.timed")
+            #expect(loaded.status == 0, "\(loaded.errors)")
+            let code = try await shown("--totp", "--digits=8", "--time-step-size=60s", Self.secret)
+            try await logsIn(shop, "eve.timed", "totp", code)
+            try await isRefused(shop, "eve.timed", code)
+            // What may not be used, or cannot be read, gives nobody a token, and nobody is let in with it.
+            for package in [PSKCFigures.figure2, PSKCFigures.figure4, PSKCFigures.figure8, PSKCFigures.figure10] {
+                #expect(try await load(package, for: "fay.late").status == 1)
+            }
+            let login = try await CodeLogin(shop, "fay.late")
+            let told = try await login.told()
+            #expect(told["login"] == "failure" && told["reason"] == "undeliverable", "\(told)")
+            #expect(try await login.handIn("84755224").status == 409)
+        }
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func fromATable(_ kind: StoreKind) async throws {
+        try await play(kind, ["ana.pressed", "ben.timed", "cyd.old-clock"]) { scene, shop, files in
+            try TextFile.write(
+                """
+                username,kind,secret,algorithm,digits,period,counter
+                ana.pressed,hotp,base32:GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ,,6,,3
+                ben.timed,totp,hex:\(Self.longSecret),sha256,8,60,
+                cyd.old-clock,totp,hex:\(Self.secret),,6,,
+
+                """, to: files("tokens.csv"))
+            try await scene.relay.tool("import", files("tokens.csv"), "--website", "shop")
+            // The fourth of RFC 4226's codes is the first that this one shows.
+            try await logsIn(shop, "ana.pressed", "hotp", "969429")
+            try await isRefused(shop, "ana.pressed", "359152")
+            let code = try await shown("--totp=sha256", "--digits=8", "--time-step-size=60s", Self.longSecret)
+            try await logsIn(shop, "ben.timed", "totp", code)
+            try await isRefused(shop, "ben.timed", code)
+            // A clock that is five minutes late is not believed.
+            let late = Timestamp(seconds: SystemTime().now().seconds - 300).rfc3339.prefix(19)
+            try await isRefused(shop, "cyd.old-clock", try await shown("--totp", "--now=\(late)Z", Self.secret))
+        }
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func fromTheWebsite(_ kind: StoreKind) async throws {
+        try await play(kind, ["ana.pocket", "ben.far"]) { scene, shop, _ in
+            for user in ["ana.pocket", "ben.far"] {
+                let added = try await shop.curl("POST", "/user/\(user)/hotp", ["secret": .string("hex:\(Self.secret)")])
+                #expect(added.status == 201, "\(added)")
+            }
+            // Pressed nine times for nobody, then once more than is looked for.
+            try await logsIn(shop, "ana.pocket", "hotp", try await pressed(9))
+            let far = [try await pressed(520), try await pressed(521)]
+            let lost = try await CodeLogin(shop, "ben.far").handIn(far[0])
+            #expect(lost.status == 200 && lost["login"] == "failure", "\(lost)")
+            // Two in a row find it again; the other way round, or with one between, they do not.
+            let path = "/user/ana.pocket/hotp/resync"
+            func resync(_ codes: [String]) async throws -> Caller.Answer {
+                for code in codes { scene.keep(code) }
+                return try await shop.curl("POST", path, ["otps": .array(codes.map { .string($0) })])
+            }
+            let found = try await resync(far)
+            #expect(found.text == #"{"resynced":true}"#, "\(found)")
+            try await logsIn(shop, "ana.pocket", "hotp", try await pressed(522))
+            // Neither of the two is good for a login, nor are they for another time.
+            #expect(try await resync(far).text == #"{"resynced":false}"#)
+            let login = try await CodeLogin(shop, "ana.pocket")
+            #expect(try await login.handIn(far[1]).status == 429)
+            try scene.relay.execute("UPDATE factor SET failed_at = '2026-01-01 00:00:00.000'")
+            #expect(try await login.handIn(far[1])["login"] == "failure")
+        }
+    }
+}
