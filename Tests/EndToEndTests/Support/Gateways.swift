@@ -1,0 +1,48 @@
+import TestSupport
+import Testing
+
+/// What stands in a relay's settings so that codes go out to servers of the test.
+enum Outgoing {
+    /// A gateway that speaks as Kannel does.
+    static func gateway(_ name: String, _ url: String, _ files: TemporaryDirectory, _ more: String = "") -> String {
+        "{name: \(name), kind: kannel, url: \"\(url)/cgi-bin/sendsms\", username: relay, "
+            + "password_file: \(files("gateway.password"))\(more)}"
+    }
+
+    static func set(
+        gateways: [String], allowing: String = "[\"+49\", \"+43\"]", limits: [String: Int] = [:],
+        mail: TestMailServer? = nil, _ files: TemporaryDirectory, in text: inout String
+    ) throws {
+        try TextFile.write("foobar\n", to: files("gateway.password"))
+        try text.set("sms.gateways", to: "[\(gateways.joined(separator: ", "))]")
+        try text.set("sms.allow", to: allowing)
+        for (name, limit) in limits { try text.set("sms.limits.\(name)", to: "\(limit)") }
+        guard let mail else { return }
+        try text.set("mail.url", to: "smtp://127.0.0.1:\(mail.port)")
+        try text.set("mail.from", to: "login@shop.example.com")
+    }
+}
+
+extension TestGateway {
+    /// One that takes everything, in Kannel's words.
+    static func taking() async throws -> TestGateway { try await TestGateway { _ in Self.taken } }
+
+    static let taken = Answer.status(202, "0: Accepted for delivery")
+
+    /// The code of that message, from 1 on, as soon as it was handed over.
+    func code(_ number: Int, _ location: SourceLocation = #_sourceLocation) async throws -> String {
+        await isAsked(number)
+        let text = asked[number - 1].query["text"] ?? ""
+        return try #require(text.codeOfAText, "\(text)", sourceLocation: location)
+    }
+}
+
+extension TestMailServer {
+    /// The code of that mail, from 1 on, as soon as it was handed over.
+    func code(_ number: Int, to address: String, _ location: SourceLocation = #_sourceLocation) async throws -> String {
+        let mail = try await mail(number)
+        #expect(mail.to == ["<\(address)>"], sourceLocation: location)
+        return try #require(
+            mail.data.replacing("\r\n", with: "\n").codeOfAMail, "\(mail.data)", sourceLocation: location)
+    }
+}
