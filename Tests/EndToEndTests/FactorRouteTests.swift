@@ -1,0 +1,196 @@
+import FakeAPNs
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// What a website does about the factors of a login by hand, and what the phone still does beside it.
+@Suite("A factor begun by hand", .timeLimit(.minutes(15)), .mayBlock) struct FactorsByHand {
+    /// A relay that sends both kinds of codes, and a website.
+    private struct Stage {
+        let scene: Scene
+        let shop: Party
+        let texts: TestGateway
+        let mails: TestMailServer
+
+        func person(_ name: String, _ number: String? = nil) async throws -> (token: String, code: String) {
+            var about: JSONObject = ["email": .string("\(name)@example.org")]
+            if let number { about.set("phone", .string(number)) }
+            return try await shop.register(name, with: about)
+        }
+
+        /// Makes all that was sent long ago: the next sending need not wait.
+        func later() throws { try scene.relay.execute("UPDATE step SET at = '2026-01-01 00:00:00.000'") }
+
+        func sent(_ kind: String, _ login: CodeLogin, number: Int = 1) async throws {
+            try await scene.relay.logged("event=\(kind).accepted challenge=\(login.challenge)", number: number)
+        }
+    }
+
+    private func play(
+        _ kind: StoreKind = .file, _ policies: [String] = [], apple: Apple? = nil,
+        _ story: (Stage) async throws -> Void
+    ) async throws {
+        let (texts, mails) = (try await TestGateway.taking(), try await TestMailServer.start())
+        let files = try TemporaryDirectory()
+        try await Scene.play(kind) { text throws in
+            try apple?.set(in: &text)
+            try Outgoing.set(gateways: [Outgoing.gateway("one", texts.url, files)], mail: mails, files, in: &text)
+        } _: { scene in
+            let shop = try await scene.website("shop", policies)
+            try await story(Stage(scene: scene, shop: shop, texts: texts, mails: mails))
+        }
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func sendsAgainAndEveryCodeCounts(_ kind: StoreKind) async throws {
+        try await play(kind) { stage in
+            _ = try await stage.person("ana.again", "+4915112345678")
+            let login = try await CodeLogin(stage.shop, "ana.again")
+            #expect(login.factor == "sms")
+            try await stage.sent("sms", login)
+            let other = try await login.begin("mail")
+            #expect(other.status == 202 && other["factor"] == "mail" && other["state"] == "queued", "\(other)")
+            // Once more, but not at once.
+            let soon = try await login.begin("mail")
+            #expect(soon.status == 429 && soon["code"] == "limited", "\(soon)")
+            #expect(soon.field("retry-after").flatMap { Int($0) }.map { (1...20).contains($0) } == true)
+            try await stage.sent("mail", login)
+            #expect(try await login.told().steps == "sms expired, mail sent")
+            try stage.later()
+            #expect(try await login.begin("mail").status == 202)
+            try await stage.sent("mail", login, number: 2)
+            #expect(try await login.told().steps == "sms expired, mail expired, mail sent")
+            // The first, after the third was sent; the others are used up with it.
+            let codes = [
+                try await stage.texts.code(1), try await stage.mails.code(1, to: "ana.again@example.org"),
+                try await stage.mails.code(2, to: "ana.again@example.org"),
+            ]
+            #expect(Set(codes).count == 3)
+            try await login.succeeds(by: "mail", worth: "low", codes[1])
+            for code in codes {
+                let late = try await login.handIn(code)
+                #expect(late.status == 409 && late["code"] == "already_decided", "\(late)")
+            }
+            for factor in ["mail", "sms"] {
+                let over = try await login.begin(factor)
+                #expect(over.status == 409 && over["code"] == "already_decided", "\(over)")
+            }
+            // Nor are they good for the login after.
+            let next = try await CodeLogin(stage.shop, "ana.again")
+            try await stage.sent("sms", next)
+            #expect(try await next.handIn(codes[2])["login"] == "failure")
+        }
+    }
+
+    @Test func sendsFiveTimesAtMost() async throws {
+        try await play { stage in
+            _ = try await stage.person("ana.eager", "+4915112345678")
+            let login = try await CodeLogin(stage.shop, "ana.eager")
+            for (index, factor) in ["mail", "sms", "mail", "sms"].enumerated() {
+                try stage.later()
+                #expect(try await login.begin(factor).status == 202, "\(index)")
+            }
+            try stage.later()
+            for factor in ["mail", "sms"] {
+                let over = try await login.begin(factor)
+                #expect(over.status == 429 && over.field("retry-after") != nil, "\(over)")
+            }
+            await stage.texts.isAsked(3)
+            _ = try await stage.mails.mail(2)
+            #expect(try await login.told().steps.split(separator: ",").count == 5)
+            try await login.succeeds(by: "sms", worth: "restricted", try await stage.texts.code(3))
+        }
+    }
+
+    @Test func isRefusedWhereItMayNotBe() async throws {
+        try await play(.file, ["--factors", "sms, mail, totp"]) { stage in
+            _ = try await stage.person("ana.bound", "+4915112345678")
+            let foreign = try await stage.scene.website("bank")
+            let login = try await CodeLogin(stage.shop, "ana.bound", ["factors": ["sms", "totp"]])
+            #expect(login.factor == "sms")
+            let answers: [(factor: String, status: Int, code: String)] = [
+                // Not of the website's, and not of this login.
+                ("push", 403, "forbidden"), ("recovery", 403, "forbidden"), ("mail", 403, "forbidden"),
+                // Allowed, but the user has none; and no factor at all.
+                ("totp", 409, "conflict"), ("pigeon", 400, "invalid"),
+            ]
+            for (factor, status, code) in answers {
+                let answer = try await login.begin(factor)
+                #expect(answer.status == status && answer["code"]?.string == code, "\(factor): \(answer)")
+                #expect(answer.isProblem)
+            }
+            #expect(try await login.begin("sms", by: foreign).status == 404)
+            #expect(try await login.begin("sms", by: stage.scene.nobody).status == 401)
+            let unknown = try await stage.shop.curl(
+                "POST", "/challenge/00000000000000000000000000000000/factor", ["factor": "sms"])
+            #expect(unknown.status == 404)
+            // What the login is to be worth leaves out what is worth less.
+            let worth = try await CodeLogin(stage.shop, "ana.bound", ["min_assurance": "restricted"])
+            #expect(worth.factor == "sms")
+            #expect(try await worth.begin("mail").status == 403)
+            try await stage.sent("sms", worth)
+            try await worth.succeeds(by: "sms", worth: "restricted", try await stage.texts.code(2))
+            let more = try await CodeLogin(stage.shop, "ana.bound", ["min_assurance": "substantial"])
+            let told = try await more.told()
+            #expect(told["login"] == "failure" && told["reason"] == "undeliverable" && told.steps.isEmpty, "\(told)")
+            #expect(try await more.begin("sms").status == 409)
+            #expect(stage.texts.asked.count == 2 && stage.mails.said.isEmpty)
+            // Taken back: nothing more is sent.
+            let gone = try await CodeLogin(stage.shop, "ana.bound")
+            #expect(try await stage.shop.curl("DELETE", "/challenge/\(gone.challenge)").status == 204)
+            #expect(try await gone.begin("mail").status == 409)
+        }
+    }
+
+    /// The phone answers after the website has gone on to a mail.
+    @Test(arguments: [StoreKind.file, .mariadb]) func leavesThePhoneItsWord(_ kind: StoreKind) async throws {
+        let apple = try await Apple.start()
+        try await play(kind, apple: apple) { stage in
+            let (token, code) = try await stage.person("kim.phone")
+            let phone = try await Phone(in: stage.scene, token: token, code: code)
+            var mails = 0
+            func gone() async throws -> (CodeLogin, code: String) {
+                let login = try await CodeLogin(stage.shop, "kim.phone")
+                #expect(login.factor == "push" && login.asked["login"] == "verified")
+                try await stage.scene.relay.logged("event=push.accepted challenge=\(login.challenge)")
+                #expect(try await login.begin("mail").status == 202)
+                try await stage.sent("mail", login)
+                let told = try await login.told()
+                #expect(told["login"] == "wait" && told["factor"] == "mail", "\(told)")
+                #expect(told.steps == "push expired, mail sent")
+                // A mail that tells of the phone is among them.
+                while true {
+                    mails += 1
+                    let mail = try await stage.mails.mail(mails)
+                    guard let code = mail.data.replacing("\r\n", with: "\n").codeOfAMail else { continue }
+                    return (login, code)
+                }
+            }
+            let (approved, unused) = try await gone()
+            let body: JSONObject = [
+                "challenge": .string(approved.challenge), "number": try #require(approved.asked["number"]),
+            ]
+            #expect(try await phone.party.curl("POST", "/success", body)["login"] == "success")
+            let told = try await approved.told()
+            #expect(told["login"] == "success" && told["factor"] == "push", "\(told)")
+            #expect(told["proof"] == "certificate" && told["assurance"] == "high")
+            #expect(told.steps == "push expired, mail skipped, push answered (late)")
+            #expect(told.stepTimes.count == 3 && told.stepTimes == told.stepTimes.sorted())
+            #expect(try await approved.handIn(unused).status == 409)
+            // A no stops all of it, the right code too.
+            let (denied, late) = try await gone()
+            let no = try await phone.party.curl("POST", "/failure", ["challenge": .string(denied.challenge)])
+            #expect(no["login"] == "failure", "\(no)")
+            let ended = try await denied.told()
+            #expect(ended["login"] == "failure" && ended["reason"] == "denied", "\(ended)")
+            #expect(try await denied.handIn(late).status == 409)
+            #expect(try await denied.begin("mail").status == 409)
+            // And the code leaves the phone nothing to say.
+            let (coded, right) = try await gone()
+            try await coded.succeeds(by: "mail", worth: "low", right)
+            let after = try await phone.party.curl("POST", "/failure", ["challenge": .string(coded.challenge)])
+            #expect(after.status == 409 && after["code"] == "already_decided", "\(after)")
+        }
+        await apple.service.stop()
+    }
+}
