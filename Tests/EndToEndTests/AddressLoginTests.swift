@@ -1,0 +1,108 @@
+import JSON
+import TestSupport
+import Testing
+
+/// An address logs in once a code that came there has confirmed it, and not before.
+@Suite("An address of the user's", .timeLimit(.minutes(15)), .mayBlock) struct AddressesOfUsers {
+    private func play(
+        _ kind: StoreKind, _ policies: [String] = [],
+        _ story: (Scene, Party, TestGateway, TestMailServer) async throws -> Void
+    ) async throws {
+        let (texts, mails) = (try await TestGateway.taking(), try await TestMailServer.start())
+        let files = try TemporaryDirectory()
+        try await Scene.play(kind) { text throws in
+            try Outgoing.set(gateways: [Outgoing.gateway("one", texts.url, files)], mail: mails, files, in: &text)
+        } _: { scene in
+            try await story(scene, try await scene.website("shop", policies), texts, mails)
+        }
+    }
+
+    private func confirm(_ shop: Party, _ name: String, _ address: String, _ code: String? = nil) async throws
+        -> Caller.Answer
+    {
+        var body: JSONObject = ["address": .string(address)]
+        if let code { body.set("otp", .string(code)) }
+        return try await shop.curl("POST", "/user/\(name)/confirm", body)
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func countsOnceItIsConfirmed(_ kind: StoreKind) async throws {
+        try await play(kind) { scene, shop, texts, mails in
+            let (mail, number) = ("ana.new@example.org", "+4915112345678")
+            try await shop.register("ana.new", with: [:])
+            let none = try await CodeLogin(shop, "ana.new").told()
+            #expect(none["login"] == "failure" && none["reason"] == "undeliverable", "\(none)")
+            let changed = try await shop.curl(
+                "PATCH", "/user/ana.new", ["email": .string(mail), "phone": .string(number), "language": "de"])
+            #expect(changed.status == 200 && changed["email"] == .null && changed["phone"] == .null, "\(changed)")
+            #expect(Set(changed["waiting"]?.array?.compactMap(\.string) ?? []) == [mail, number])
+            let (mailed, texted) = (try await mails.code(1, to: mail), try await texts.code(1))
+            #expect(texts.asked[0].query["text"]?.hasPrefix("\(texted) bestätigt diese Nummer für shop, ") == true)
+            // What waits logs nobody in.
+            #expect(try await CodeLogin(shop, "ana.new").told()["reason"] == "undeliverable")
+            // Each address by its own code.
+            #expect(try await confirm(shop, "ana.new", number, mailed).text == #"{"confirmed":false}"#)
+            let early = try await confirm(shop, "ana.new", number, texted)
+            #expect(early.status == 429 && early.field("retry-after") != nil, "\(early)")
+            #expect(try await confirm(shop, "ana.new", mail, mailed).text == #"{"confirmed":true}"#)
+            #expect(try await confirm(shop, "ana.new", mail, mailed).status == 409)
+            try scene.relay.execute("UPDATE factor SET failed_at = '2026-01-01 00:00:00.000'")
+            // Sent again, the earlier code is as good.
+            #expect(try await confirm(shop, "ana.new", number).status == 202)
+            let again = try await texts.code(2)
+            #expect(again != texted)
+            #expect(try await confirm(shop, "ana.new", number, texted).text == #"{"confirmed":true}"#)
+            let login = try await CodeLogin(shop, "ana.new")
+            #expect(login.factor == "sms")
+            try await login.succeeds(by: "sms", worth: "restricted", try await texts.code(3))
+            #expect(texts.asked.last?.query["to"] == number)
+            let byMail = try await CodeLogin(shop, "ana.new", ["factors": ["mail"]])
+            try await byMail.succeeds(by: "mail", worth: "low", try await mails.code(2, to: mail))
+            // It is hers alone.
+            try await shop.register("ben.new", with: [:])
+            let taken = try await shop.curl("PATCH", "/user/ben.new", ["email": .string(mail)])
+            #expect(taken.status == 409 && taken.faults.count == 1, "\(taken)")
+            // Taken away, it logs nobody in.
+            #expect(try await shop.curl("PATCH", "/user/ana.new", ["email": .null])["email"] == .null)
+            let without = try await CodeLogin(shop, "ana.new", ["factors": ["mail"]])
+            #expect(try await without.told()["reason"] == "undeliverable")
+        }
+    }
+
+    /// Where the website's word is not enough, even what it gave at the beginning waits.
+    @Test func waitsFromTheBeginningWhereThePolicyWantsIt() async throws {
+        try await play(.file, ["--addresses", "confirmed"]) { _, shop, _, mails in
+            let mail = "ana.waits@example.org"
+            try await shop.register("ana.waits", with: ["email": .string(mail)])
+            let code = try await mails.code(1, to: mail)
+            #expect(try await CodeLogin(shop, "ana.waits").told()["reason"] == "undeliverable")
+            #expect(try await confirm(shop, "ana.waits", mail, code).text == #"{"confirmed":true}"#)
+            let login = try await CodeLogin(shop, "ana.waits")
+            try await login.succeeds(by: "mail", worth: "low", try await mails.code(2, to: mail))
+        }
+    }
+
+    /// Whoever has the password alone gives nobody a new address.
+    @Test func needsThePhonesApproval() async throws {
+        try await play(.file) { scene, shop, _, mails in
+            let (token, code) = try await shop.register("kim.bound", with: [:])
+            let phone = try await Phone(in: scene, token: token, code: code)
+            var change: JSONObject = ["email": "kim.bound@example.org"]
+            let refused = try await shop.curl("PATCH", "/user/kim.bound", change)
+            #expect(refused.status == 403 && refused["code"] == "approval_required", "\(refused)")
+            let challenge = try #require(refused["challenge"]?.string)
+            change.set("approval", .string(challenge))
+            #expect(try await shop.curl("PATCH", "/user/kim.bound", change).status == 403)
+            #expect(mails.said.isEmpty)
+            var answer: JSONObject = ["challenge": .string(challenge)]
+            if let number = refused["number"]?.string { answer.set("number", .string(number)) }
+            #expect(try await phone.party.curl("POST", "/success", answer)["login"] == "success")
+            let changed = try await shop.curl("PATCH", "/user/kim.bound", change)
+            #expect(changed["waiting"] == ["kim.bound@example.org"], "\(changed)")
+            let mailed = try await mails.code(1, to: "kim.bound@example.org")
+            #expect(try await confirm(shop, "kim.bound", "kim.bound@example.org", mailed)["confirmed"] == true)
+            let login = try await CodeLogin(shop, "kim.bound", ["factors": ["mail"]])
+            try await login.succeeds(
+                by: "mail", worth: "low", try await mails.code(2, to: "kim.bound@example.org"))
+        }
+    }
+}
