@@ -10,9 +10,14 @@ import World
 
 /// One connection that stays, which curl's do not.
 final class Connection: Sendable {
-    private let group: LoopGroup
     private let client: LoopBound<HTTP2Client>
     private let authority: String
+
+    /// Where those of all tests live.
+    private static let loop: EventLoop = {
+        guard let group = try? LoopGroup.start(count: 1, time: SystemTime()) else { fatalError("no loop for clients") }
+        return group.loops[0]
+    }()
 
     /// For a machine that has much else to do.
     private static let patient = {
@@ -29,9 +34,7 @@ final class Connection: Sendable {
             roots: .pem(try TextFile.bytes(caller.authorityPath)),
             certificateChainPEM: try caller.certificatePath.map { try TextFile.bytes($0) },
             privateKeyPEM: try caller.keyPath.map { Secret(try TextFile.bytes($0)) })
-        let group = try LoopGroup.start(count: 1, time: SystemTime())
-        let loop = group.loops[0]
-        self.group = group
+        let loop = Self.loop
         authority = String(caller.origin.dropFirst("https://".count))
         let options = Self.patient
         let client = await loop.perform {
@@ -54,19 +57,42 @@ final class Connection: Sendable {
     deinit {
         let client = client
         client.loop.post { client.value.close() }
-        group.stopAndJoin()
     }
 
     func send(
         _ method: String, _ path: String, _ body: JSONObject? = nil, fields: [Fields.Field] = []
     ) async throws -> Response {
-        var fields = fields
-        if body != nil { fields.append(.init("content-type", "application/json")) }
-        let request = ClientRequest(
-            method: method, path: path, authority: authority, fields: Fields(fields),
-            body: body.map { JSONWriter.write($0) } ?? [])
+        let request = request(method, path, body, fields)
         let client = client
         return try await client.loop.perform { await client.value.send(request, deadline: .seconds(120)) }.get()
+    }
+
+    /// The same so many times, in one turn of the loop: the kernel is handed it in one piece.
+    func sendTogether(_ method: String, _ path: String, _ body: JSONObject, times: Int) async throws -> [Response] {
+        let request = request(method, path, body, [])
+        let client = client
+        let results = await client.loop.perform {
+            await withCheckedContinuation { continuation in
+                var results: [Result<Response, RequestFailure>] = []
+                for _ in 0..<times {
+                    client.value.send(request, deadline: .seconds(120)) { result in
+                        results.append(result)
+                        if results.count == times { continuation.resume(returning: results) }
+                    }
+                }
+            }
+        }
+        return try results.map { try $0.get() }
+    }
+
+    private func request(
+        _ method: String, _ path: String, _ body: JSONObject?, _ fields: [Fields.Field]
+    ) -> ClientRequest {
+        var fields = fields
+        if body != nil { fields.append(.init("content-type", "application/json")) }
+        return ClientRequest(
+            method: method, path: path, authority: authority, fields: Fields(fields),
+            body: body.map { JSONWriter.write($0) } ?? [])
     }
 }
 

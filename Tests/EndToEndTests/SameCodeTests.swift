@@ -1,0 +1,122 @@
+import HTTP
+import JSON
+import Synchronization
+import TestSupport
+import Testing
+
+/// Codes that come many times at once, over real connections: what is right lets in once, and what is wrong counts once.
+@Suite("A code that comes many times", .timeLimit(.minutes(15)), .mayBlock) struct CodesManyTimes {
+    private static let connections = 200
+
+    /// Of RFC 4226, appendix D: the secret of a token, and what it shows first.
+    private static let secret = "hex:3132333435363738393031323334353637383930"
+    private static let shown = ["755224", "287082", "359152"]
+
+    private func play(_ kind: StoreKind, _ story: (Scene, Party, TestGateway) async throws -> Void) async throws {
+        let gateway = try await TestGateway.taking()
+        let files = try TemporaryDirectory()
+        try await Scene.play(kind) { text throws in
+            try Outgoing.set(gateways: [Outgoing.gateway("one", gateway.url, files)], files, in: &text)
+        } _: { scene in
+            let shop = try await scene.website("shop", ["--guesses", "8"])
+            try await shop.register("ana.token", with: ["phone": "+4915112345678"])
+            let added = try await shop.curl("POST", "/user/ana.token/hotp", ["secret": .string(Self.secret)])
+            #expect(added.status == 201, "\(added)")
+            try await story(scene, shop, gateway)
+        }
+    }
+
+    private func body(_ login: CodeLogin, _ code: String) -> JSONObject {
+        ["challenge": .string(login.challenge), "otp": .string(code)]
+    }
+
+    /// One has let the user in, and the others are told that it is over.
+    private func lettingInOnce(
+        _ answers: [Response], _ scene: Scene, _ login: CodeLogin, _ location: SourceLocation = #_sourceLocation
+    ) async throws {
+        let right = answers.filter { $0.status == 200 && $0["login"] == "success" }
+        let late = answers.filter { $0.status == 409 && $0["code"] == "already_decided" }
+        #expect(right.count == 1 && late.count == answers.count - 1, sourceLocation: location)
+        #expect(try await login.told()["login"] == "success", sourceLocation: location)
+        let ends = "SELECT count(*) FROM audit WHERE challenge_id = x'\(login.challenge)' AND event = '"
+        #expect(try scene.relay.count(ends + "challenge.answered'") == 1, sourceLocation: location)
+        #expect(try scene.relay.count(ends + "code.wrong'") == 0, sourceLocation: location)
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func thirtyInOnePacket(_ kind: StoreKind) async throws {
+        try await play(kind) { scene, shop, gateway in
+            let middle = try Interposer(to: scene.relay.port)
+            var through = shop
+            through.caller.port = middle.port
+            let connection = try await Connection(through)
+            #expect(try await connection.send("GET", "/user/ana.token").status == 200)
+            let pieces = Mutex<[Int]>([])
+            middle.set { piece, direction, _ in
+                if direction == .toServer { pieces.withLock { $0.append(piece.count) } }
+                return piece
+            }
+            for (factor, sent) in [("hotp", 0), ("sms", 1)] {
+                let login = try await CodeLogin(shop, "ana.token", ["factors": [.string(factor)]])
+                let code = factor == "sms" ? try await gateway.code(sent) : Self.shown[0]
+                scene.keep(code)
+                pieces.withLock { $0 = [] }
+                let answers = try await connection.sendTogether("POST", "/backup", body(login, code), times: 30)
+                // The first brought all of them; what followed at most said that the answers had come.
+                let sizes = pieces.withLock { $0 }
+                #expect(
+                    sizes.first.map { $0 > 30 * 80 } == true && sizes.dropFirst().allSatisfy { $0 < 200 }, "\(sizes)")
+                try await lettingInOnce(answers, scene, login)
+            }
+        }
+    }
+
+    private func fromAll(_ lines: [Connection], _ body: JSONObject) async throws -> [Response] {
+        try await withThrowingTaskGroup(of: Response.self) { group in
+            for line in lines { group.addTask { try await line.send("POST", "/backup", body) } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func fromTwoHundredConnections(_ kind: StoreKind) async throws {
+        try await play(kind) { scene, shop, gateway in
+            let lines = try await withThrowingTaskGroup(of: Connection.self) { group in
+                for _ in 0..<Self.connections { group.addTask { try await Connection(shop) } }
+                return try await group.reduce(into: [Connection]()) { $0.append($1) }
+            }
+            for (factor, sent) in [("hotp", 0), ("sms", 1)] {
+                let login = try await CodeLogin(shop, "ana.token", ["factors": [.string(factor)]])
+                let code = factor == "sms" ? try await gateway.code(sent) : Self.shown[0]
+                scene.keep(code)
+                try await lettingInOnce(try await fromAll(lines, body(login, code)), scene, login)
+            }
+            try await wrongOnes(scene, shop, lines)
+        }
+    }
+
+    /// Of each wave one is tried; the third locks. So many were wrong before that the pause is longer than any wave takes.
+    private func wrongOnes(_ scene: Scene, _ shop: Party, _ lines: [Connection]) async throws {
+        let login = try await CodeLogin(shop, "ana.token", ["factors": ["hotp"]])
+        try scene.relay.execute("UPDATE factor SET failures = 5 WHERE kind = 'hotp'")
+        for wave in 1...3 {
+            let answers = try await fromAll(lines, body(login, "000000"))
+            let tried = answers.filter { $0.status == 200 }
+            let held = answers.filter { $0.status == 429 && $0.fields["retry-after"] != nil }
+            let over = answers.filter { $0.status == 409 }
+            #expect(tried.count == 1 && tried.allSatisfy { $0["login"] == "failure" }, "\(wave)")
+            #expect(held.count + over.count == answers.count - 1 && (wave == 3 || over.isEmpty), "\(wave)")
+            let counted = "SELECT count(*) FROM audit WHERE event = 'code.wrong'"
+            #expect(try scene.relay.count(counted) == Int64(wave))
+            #expect(try scene.relay.count("SELECT failures FROM factor WHERE kind = 'hotp'") == Int64(5 + wave))
+            #expect(try scene.relay.count("SELECT failures FROM factor WHERE kind = 'sms'") == 0)
+            try scene.relay.execute("UPDATE factor SET failed_at = '2026-01-01 00:00:00.000'")
+        }
+        #expect(try await login.told()["reason"] == "locked")
+        #expect(try scene.relay.count("SELECT count(*) FROM audit WHERE event = 'user.locked'") == 1)
+        #expect(try await login.handIn(Self.shown[1]).status == 409)
+        let next = try await CodeLogin(shop, "ana.token")
+        #expect(try await next.told()["reason"] == "locked")
+        // The website lets the user in again, whose next code was never used up.
+        #expect(try await shop.curl("POST", "/user/ana.token/unlock").status == 204)
+        try await CodeLogin(shop, "ana.token").succeeds(by: "hotp", worth: "substantial", Self.shown[1])
+    }
+}
