@@ -1,3 +1,5 @@
+import Couriers
+import Curl
 import Domain
 import Testing
 import Texting
@@ -87,6 +89,71 @@ private func complaints(_ text: String) -> [String] {
         #expect(printed == settings)
     }
 
+    @Test func gatewaysByMailAreReadAndPrinted() throws {
+        let text = """
+            mail: {url: "smtp://127.0.0.1:25", from: login@example.com}
+            sms:
+              allow: ["+49"]
+              gateways:
+                - {name: first, kind: mail, address: "{number}@sms.example.com"}
+                - name: second
+                  kind: mail
+                  url: smtps://mail.example.net
+                  ca: ca.pem
+                  username: u
+                  password_file: p
+                  from: Shop <shop@example.com>
+                  address: "{to}@gate.example.net"
+                  subject: "{username} {password}"
+                  body: "#{id}\\n{text}"
+            """
+        let settings = try read(text)
+        let mailed = settings.texts.gateways.all.compactMap { form in
+            if case .mail(let mailed) = form.kind { mailed } else { nil }
+        }
+        try #require(mailed.count == 2)
+        #expect(mailed[0].url == nil && mailed[0].from == nil && mailed[0].form.subject == nil)
+        #expect(mailed[0].form.body.filled(.none) { $0 == .text ? "Hi" : "?" } == "Hi")
+        #expect(mailed[1].url?.text == "smtps://mail.example.net" && mailed[1].from?.address == "shop@example.com")
+        #expect(mailed[1].form.body.filled(.none) { $0.rawValue } == "#id\ntext")
+        let printed = try SettingsReader.read(Array(SettingsExample.annotated(settings).utf8), file: "t.yaml")
+        #expect(printed == settings)
+    }
+
+    @Test(
+        "one thing wrong with a gateway by mail",
+        arguments: [
+            ("", "gateway a: address is missing"),
+            ("address: sms@example.com", "address must be a mail address with {number} or {to}"),
+            ("address: \"{number}\"", "address must be a mail address with {number} or {to}"),
+            ("address: \"{number}.{text}@example.com\"", "address must be a mail address with {number} or {to}"),
+            ("address: \"{number}@e.com\", body: code", "neither subject nor body holds {text}"),
+            ("address: \"{number}@e.com\", body: \"{from} {text}\"", "body: {from} is no gap of a mail"),
+            ("address: \"{number}@e.com\", body: \"{password} {text}\"", "password_file is missing"),
+            ("address: \"{number}@e.com\", username: u", "username does nothing without url, or {username} in"),
+            ("address: \"{number}@e.com\", ca: c", "ca does nothing without url"),
+            ("address: \"{number}@e.com\", insecure: true", "insecure is no setting of kind mail"),
+            ("address: \"{number}@e.com\", url: \"https://e.com/\"", "url must be smtp://HOST[:PORT] or smtps"),
+            ("address: \"{number}@e.com\", url: \"smtp://e.com\", username: u", "must be set together"),
+            ("address: \"{number}@e.com\", from: Shop", "from must be whom its mails come from"),
+        ])
+    func byMail(_ rest: String, _ message: String) {
+        let mail = "mail: {url: \"smtp://127.0.0.1:25\", from: login@example.com}\n"
+        let gateway = "{name: a, kind: mail\(rest.isEmpty ? "" : ", ")\(rest)}"
+        let said = complaints(mail + "sms: {allow: [\"+\"], gateways: [\(gateway)]}\n")
+        #expect(said.count == 1 && said.allSatisfy { $0.contains(message) }, "\(said)")
+    }
+
+    @Test func aGatewayByMailNeedsAServerAndASender() {
+        let said = { (more: String) in
+            complaints("sms: {allow: [\"+\"], gateways: [{name: a, kind: mail, address: \"{to}@e.com\"\(more)}]}\n")
+        }
+        #expect(said("").contains { $0.contains("gateway a: url is missing, or mail.url") })
+        #expect(
+            said(", url: \"smtp://127.0.0.1\"").contains { $0.contains("gateway a: from is missing, or mail.from") })
+        #expect(said(", url: \"smtp://127.0.0.1\", from: a@e.com").isEmpty)
+    }
+
     @Test func whoMayGetThemMustBeSaid() {
         #expect(
             complaints("sms: {gateways: [\(Self.kannel)]}\n") == [
@@ -100,8 +167,11 @@ private func complaints(_ text: String) -> [String] {
     @Test(
         "one thing wrong, with its place",
         arguments: [
-            ("name: a", "5:7: gateway a: kind must be one of kannel, twilio, http, smpp"),
-            ("name: a, kind: kanel", "gateway a: kind must be one of kannel, twilio, http, smpp; did you mean kannel?"),
+            ("name: a", "5:7: gateway a: kind must be one of kannel, twilio, http, smpp, mail"),
+            (
+                "name: a, kind: kanel",
+                "gateway a: kind must be one of kannel, twilio, http, smpp, mail; did you mean kannel?"
+            ),
             (
                 "name: a, kind: kannel, url: \"https://x/\", username: u, passwordfile: p",
                 "gateway a: passwordfile is no setting of kind kannel; did you mean password_file?"

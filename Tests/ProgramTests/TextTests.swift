@@ -53,6 +53,24 @@ import Testing
         #expect(gateway.asked.count == 1)
     }
 
+    @Test func aGatewayByMailIsAskedThroughTheMailServer() async throws {
+        let server = try await TestMailServer.start()
+        let installed = try await Installed("--listen", "127.0.0.1:1", "--host", "127.0.0.1")
+        var settings = try TextFile.read(installed.settings)
+        try settings.set("mail.url", to: "smtp://127.0.0.1:\(server.port)")
+        try settings.set("mail.from", to: "login@shop.example")
+        try settings.set(
+            "sms.gateways", to: "[{name: mail, kind: mail, address: \"{number}@sms.example.com\", cost: 0.09}]")
+        try settings.set("sms.allow", to: "[\"+49\"]")
+        try TextFile.write(settings, to: installed.settings)
+        let sent = try await BuiltProgram.twoefay(
+            "--config", installed.settings, "sms", "test", "--to", "+4915112345678")
+        #expect(sent.status == 0, "\(sent.errors)")
+        #expect(sent.output.contains("mail took the message: 1 part, gsm7; it costs 0.09."))
+        let mail = try await server.mail()
+        #expect(mail.to == ["<4915112345678@sms.example.com>"] && mail.data.contains("123456"))
+    }
+
     @Test func withoutAGatewaySaysHowToSetOne() async throws {
         let installed = try await Installed("--listen", "127.0.0.1:1", "--host", "127.0.0.1")
         let none = try await BuiltProgram.twoefay(

@@ -6,6 +6,7 @@ struct InternetMessage: Sendable {
     /// Where the sender has none.
     var senderName: String?
     var to: String
+    /// Empty is none.
     var subject: String
     var date: Timestamp
     /// What stands between `<` and `>`.
@@ -20,7 +21,6 @@ struct InternetMessage: Sendable {
         var fields = [
             "From: \(name)<\(from.address)>",
             "To: <\(to)>",
-            "Subject: " + HeaderText.unstructured(subject, after: "Subject: ".count),
             "Date: \(Self.text(of: date))",
             "Message-ID: <\(id)>",
             // Nobody's out-of-office answers it (RFC 3834).
@@ -29,6 +29,9 @@ struct InternetMessage: Sendable {
             "Content-Type: text/plain; charset=UTF-8",
             "Content-Transfer-Encoding: quoted-printable",
         ]
+        if !subject.isEmpty {
+            fields.insert("Subject: " + HeaderText.unstructured(subject, after: "Subject: ".count), at: 2)
+        }
         if let language { fields.append("Content-Language: \(language)") }
         return Array((fields.joined(separator: "\r\n") + "\r\n\r\n").utf8) + QuotedPrintable.encode(text)
     }

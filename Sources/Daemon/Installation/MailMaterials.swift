@@ -20,13 +20,28 @@ extension MaterialsReading {
         if let file = mail.authority { _ = certificate(file, authority) }
         let password = mail.passwordFile.flatMap { line(of: $0) }
         guard let url = mail.url, let from = mail.from else { return nil }
+        let login = mail.username.flatMap { username in
+            password.map { SMTPServer.Login(username: username, password: $0) }
+        }
+        return Materials.Mail(server: server(url, authority, login), from: from)
+    }
+
+    /// The server that takes text messages for a gateway: its own, or the one that takes all mails.
+    func mail(
+        of gateway: Settings.TextGatewayForm.Mailed, _ password: Secret, _ authority: [UInt8]?, usual: Materials.Mail?
+    ) -> Materials.Mail? {
+        guard let from = gateway.from ?? settings.mail.from else { return nil }
+        guard let url = gateway.url else { return usual.map { Materials.Mail(server: $0.server, from: from) } }
+        let login = gateway.username.map { SMTPServer.Login(username: $0, password: password) }
+        return Materials.Mail(server: server(url, authority, login), from: from)
+    }
+
+    private func server(_ url: SMTPAddress, _ authority: [UInt8]?, _ login: SMTPServer.Login?) -> SMTPServer {
         var server = SMTPServer(url)
         server.extraTrust = authority
         server.name = Self.name(of: settings.origin.host)
-        if let username = mail.username, let password {
-            server.login = SMTPServer.Login(username: username, password: password)
-        }
-        return Materials.Mail(server: server, from: from)
+        server.login = login
+        return server
     }
 
     /// As it is said in SMTP: addresses stand in brackets (RFC 5321 §4.1.3).
@@ -36,7 +51,7 @@ extension MaterialsReading {
     }
 
     /// The file's one line, as editors end it or not.
-    private mutating func line(of file: FileName) -> Secret? {
+    mutating func line(of file: FileName) -> Secret? {
         guard let text = secret(file) else { return nil }
         var bytes = text.reveal()
         while let last = bytes.last, last == 0x0a || last == 0x0d { bytes.removeLast() }

@@ -64,6 +64,8 @@ public struct Materials: Sendable {
             public let password: Secret
             /// PEM of an authority to trust besides the system's.
             public let authority: [UInt8]?
+            /// Where it is reached by mail: through whom, and from whom.
+            public let mail: Mail?
         }
 
         public let gateways: [Gateway]
@@ -107,7 +109,7 @@ struct MaterialsReading {
         let webPush = webPush()
         let mail = mail()
         let wording = wording()
-        let texts = texts()
+        let texts = texts(mail)
         let places = places()
         fits(server, key)
         leads(chain, to: authority)
@@ -242,29 +244,18 @@ struct MaterialsReading {
         }
     }
 
-    private mutating func texts() -> Materials.Texts? {
+    private mutating func texts(_ mail: Materials.Mail?) -> Materials.Texts? {
         let texts = settings.texts
         guard !texts.gateways.all.isEmpty else { return nil }
         let gateways = texts.gateways.all.map { form in
-            let password = form.passwordFile.flatMap { firstLine($0) }
+            let password = form.passwordFile.flatMap { line(of: $0) } ?? Secret([])
             let authority = form.authority.flatMap { bytes($0) }
             if let file = form.authority { _ = certificate(file, authority) }
-            return Materials.Texts.Gateway(form: form, password: password ?? Secret([]), authority: authority)
+            var own: Materials.Mail?
+            if case .mail(let mailed) = form.kind { own = self.mail(of: mailed, password, authority, usual: mail) }
+            return Materials.Texts.Gateway(form: form, password: password, authority: authority, mail: own)
         }
         return Materials.Texts(gateways: gateways, from: texts.from, limits: texts.limits)
-    }
-
-    /// A password, as editors leave it in a file: without the end of its line.
-    private mutating func firstLine(_ file: FileName) -> Secret? {
-        guard let whole = secret(file) else { return nil }
-        var bytes = whole.reveal()
-        while let last = bytes.last, last == 0x0a || last == 0x0d { bytes.removeLast() }
-        let isPlain = String(validating: bytes, as: UTF8.self) != nil && bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
-        guard isPlain, !bytes.isEmpty else {
-            problems.append("\(settings.path(of: file)): must hold a password in one line")
-            return nil
-        }
-        return Secret(bytes)
     }
 
     private mutating func places() -> PlaceFinder? {

@@ -18,7 +18,7 @@ extension Materials.Texts {
         on loop: EventLoop, time: any TimeSource, log: Log, observer: (any TextObserver)? = nil
     ) throws(Failure) -> TextExchange {
         var made: [any TextGateway] = []
-        for gateway in gateways { made.append(try gateway.made(from: from, on: loop, log: log)) }
+        for gateway in gateways { made.append(try gateway.made(from: from, on: loop, time: time, log: log)) }
         let routes = gateways.map(\.form).map {
             TextRouting.Route(gateway: $0.name, prefixes: $0.prefixes, priority: $0.priority, tariff: $0.cost)
         }
@@ -30,11 +30,18 @@ extension Materials.Texts {
 }
 
 extension Materials.Texts.Gateway {
-    func made(from usual: String?, on loop: EventLoop, log: Log) throws(Failure) -> any TextGateway {
+    func made(
+        from usual: String?, on loop: EventLoop, time: any TimeSource, log: Log
+    ) throws(Failure) -> any TextGateway {
         if case .smpp(let line) = form.kind {
             return SMPPGateway(
                 name: form.name, options: try options(line, from: form.from ?? usual),
                 limit: .seconds(Int64(form.timeout)), loop: loop, randomness: SystemRandomness(), log: log)
+        }
+        if case .mail(let mailed) = form.kind, let mail {
+            return MailGateway(
+                name: form.name, form: mailed.form, from: mail.from, username: mailed.username ?? "",
+                password: password, client: SMTPClient(mail.server, time: time), time: time)
         }
         var options = WebGateway.Options()
         options.extraTrust = authority
@@ -83,7 +90,7 @@ extension Materials.Texts.Gateway {
                     at: $0, account: account, key: key, token: password,
                     sender: service.map { .service($0) } ?? .from(from ?? ""))
             }
-        case .smpp: nil
+        case .smpp, .mail: nil
         case .plain(_, let plain):
             PlainWeb(
                 method: plain.method, url: plain.url, fields: plain.fields, contentType: plain.contentType,

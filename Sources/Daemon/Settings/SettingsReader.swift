@@ -130,12 +130,22 @@ public struct SettingsReader {
             )
         }
         for gateway in settings.texts.gateways.all {
+            if case .mail(let mailed) = gateway.kind { checkMailed(mailed, gateway.name, root) }
             // Elsewhere it is the gateway's own.
             guard case .twilio(_, _, _, nil) = gateway.kind, gateway.from == nil, settings.texts.from == nil else {
                 continue
             }
             problem(
                 root["sms"]?.place ?? root.place, "gateway \(gateway.name): from or service is missing, or sms.from")
+        }
+    }
+
+    private mutating func checkMailed(_ mailed: Settings.TextGatewayForm.Mailed, _ name: String, _ root: YAMLNode) {
+        let place = root["sms"]?.place ?? root.place
+        if mailed.url == nil, settings.mail.url == nil {
+            problem(place, "gateway \(name): url is missing, or mail.url: one mail server has to take its mails")
+        } else if mailed.from == nil, settings.mail.from == nil {
+            problem(place, "gateway \(name): from is missing, or mail.from, as in from: login@example.com")
         }
     }
 

@@ -9,22 +9,24 @@ import YAML
 /// Reads one gateway of the list; everything that is wrong with it is said at once.
 struct TextGatewayReader {
     private static let common = [
-        "name", "kind", "password_file", "from", "prefixes", "priority", "timeout", "cost", "ca", "insecure",
+        "name", "kind", "password_file", "from", "prefixes", "priority", "timeout", "cost", "ca",
     ]
     private static let own = [
-        "kannel": ["url", "username", "method", "smsc"], "twilio": ["url", "account", "key", "service"],
-        "smpp": ["address", "tls", "system_id", "system_type", "mode", "window", "throughput", "receipts"],
+        "kannel": ["url", "username", "method", "smsc", "insecure"],
+        "twilio": ["url", "account", "key", "service", "insecure"],
+        "smpp": ["address", "tls", "system_id", "system_type", "mode", "window", "throughput", "receipts", "insecure"],
+        "mail": ["url", "username", "address", "subject", "body"],
         "http": [
-            "url", "username", "method", "headers", "content_type", "body", "authorization", "accepted",
+            "url", "username", "insecure", "method", "headers", "content_type", "body", "authorization", "accepted",
             "accepted_text",
             "refused", "refused_text", "busy",
         ],
     ]
-    private static let kinds = ["kannel", "twilio", "http", "smpp"]
+    private static let kinds = ["kannel", "twilio", "http", "smpp", "mail"]
 
-    private let node: YAMLNode
+    let node: YAMLNode
     private(set) var problems: [(place: YAMLPlace, message: String)] = []
-    private var label = "a gateway"
+    private(set) var label = "a gateway"
 
     init(_ node: YAMLNode) { self.node = node }
 
@@ -59,6 +61,7 @@ struct TextGatewayReader {
             case "kannel": kannel()
             case "twilio": twilio()
             case "smpp": smpp()
+            case "mail": mailed()
             default: plain()
             }
         var gateway = form.map { Settings.TextGatewayForm(name: name ?? "", kind: $0) }
@@ -71,133 +74,9 @@ struct TextGatewayReader {
         return problems.isEmpty ? gateway : nil
     }
 
-    // MARK: Kinds
-
-    private mutating func kannel() -> Settings.TextGatewayForm.Kind? {
-        require("username", "password_file")
-        guard let url = url(nil), let username = text("username") else { return nil }
-        let method = word("method", Kannel.Method.allCases.map(\.rawValue)).flatMap { Kannel.Method(rawValue: $0) }
-        return .kannel(url, username: username, method: method ?? .get, smsc: text("smsc"))
-    }
-
-    private mutating func twilio() -> Settings.TextGatewayForm.Kind? {
-        require("account", "password_file")
-        if text("service") != nil, text("from") != nil {
-            complain(place("service"), "\(label): only one of from and service can be meant")
-        }
-        guard let url = url(Twilio.production), let account = text("account") else { return nil }
-        return .twilio(url, account: account, key: text("key"), service: text("service"))
-    }
-
-    private mutating func smpp() -> Settings.TextGatewayForm.Kind? {
-        require("address", "system_id", "password_file")
-        guard let text = text("address"), let systemID = self.text("system_id") else { return nil }
-        guard let address = try? HostPort(settingsText: text) else {
-            complain(place("address"), "\(label): address must be HOST:PORT, as in smpp.example.com:2775")
-            return nil
-        }
-        var line = Settings.TextGatewayForm.Line(host: address.host, port: address.port, systemID: systemID)
-        line.isTLS = node["tls"] == nil || flag("tls")
-        line.authority = file("ca")
-        line.systemType = self.text("system_type") ?? ""
-        line.mode = word("mode", BindMode.allCases.map(\.rawValue)).flatMap { BindMode(rawValue: $0) } ?? .transceiver
-        line.window = integer("window", 1...1000) ?? 10
-        line.throughput = integer("throughput", 0...10_000) ?? 0
-        line.receipts = node["receipts"] == nil || flag("receipts")
-        if !line.isTLS, !isHere(address.host), !flag("insecure") {
-            complain(
-                place("tls"),
-                "\(label): without tls codes and the password can be read on the way; leave tls: false out, or write "
-                    + "insecure: true where the network is your own")
-        }
-        if let from = self.text("from"), SMPPAddress(from) == nil {
-            complain(place("from"), "\(label): from must be a number, or at most 11 letters and digits")
-        }
-        return .smpp(line)
-    }
-
-    private mutating func plain() -> Settings.TextGatewayForm.Kind? {
-        let method = word("method", ["GET", "POST", "PUT"]) ?? (node["body"] == nil ? "GET" : "POST")
-        let address = template("url")
-        let body = template("body")
-        if node["url"] == nil { complain(node.place, "\(label): url is missing") }
-        guard let address else { return nil }
-        let sample = address.filled(.url) { _ in "1" }
-        guard let url = web(sample, at: place("url")) else { return nil }
-        var plain = Settings.TextGatewayForm.Plain(method: method, url: address)
-        plain.body = body
-        if body != nil {
-            plain.contentType = text("content_type") ?? "application/x-www-form-urlencoded"
-            if let escaping = TextTemplate.Escaping(contentType: plain.contentType) {
-                plain.escaping = escaping
-            } else {
-                complain(
-                    place("content_type"),
-                    "\(label): content_type must be JSON, XML, a form or text/plain, as in application/json")
-            }
-            if method == "GET" {
-                complain(place("method"), "\(label): a body does not go with GET; POST or PUT take one")
-            }
-        } else if text("content_type") != nil {
-            complain(place("content_type"), "\(label): content_type does nothing without body")
-        }
-        plain.fields = fields()
-        plain.username = text("username")
-        plain.authorizes = word("authorization", ["basic", "none"]) == "basic"
-        if plain.authorizes { require("username", "password_file") }
-        let gaps = address.gaps.union(body?.gaps ?? [])
-        if !gaps.contains(.text) { complain(node.place, "\(label): neither url nor body holds {text}") }
-        if gaps.isDisjoint(with: [.to, .number]) {
-            complain(node.place, "\(label): neither url nor body holds {to} or {number}")
-        }
-        if gaps.contains(.password) || plain.fields.contains(where: { $0.value.gaps.contains(.password) }) {
-            require("password_file")
-        }
-        plain.rule.accepted = statuses("accepted")
-        plain.rule.acceptedText = text("accepted_text")
-        plain.rule.refused = statuses("refused")
-        plain.rule.refusedText = text("refused_text")
-        plain.rule.busy = statuses("busy")
-        return .plain(url, plain)
-    }
-
-    /// A line break in a field would be another field: names and numbers have none, texts may.
-    private mutating func fields() -> [PlainWeb.Field] {
-        guard let node = node["headers"] else { return [] }
-        guard let members = node.mapping else {
-            complain(node.place, "\(label): headers must hold names, each with a value")
-            return []
-        }
-        return members.compactMap { member in
-            guard let text = member.value.string else {
-                complain(member.value.place, "\(label): \(member.name) must be one value")
-                return nil
-            }
-            let isName =
-                !member.name.isEmpty
-                && member.name.utf8.allSatisfy {
-                    (0x30...0x39).contains($0) || (0x61...0x7a).contains($0 | 0x20) || $0 == UInt8(ascii: "-")
-                }
-            do throws(TextTemplate.Malformed) {
-                let value = try TextTemplate(text)
-                guard isName, text.utf8.allSatisfy({ (0x20...0x7e).contains($0) }), !value.gaps.contains(.text) else {
-                    complain(
-                        member.place,
-                        "\(label): a header has a name of letters, digits and dashes, and one line of ASCII without {text}"
-                    )
-                    return nil
-                }
-                return PlainWeb.Field(member.name, value)
-            } catch {
-                complain(member.value.place, "\(label): \(error.message)")
-                return nil
-            }
-        }
-    }
-
     // MARK: Values
 
-    private mutating func url(_ usual: String?) -> Settings.TextGatewayForm.Web? {
+    mutating func url(_ usual: String?) -> Settings.TextGatewayForm.Web? {
         guard let text = text("url") ?? usual else {
             complain(node.place, "\(label): url is missing")
             return nil
@@ -206,7 +85,7 @@ struct TextGatewayReader {
     }
 
     /// Codes do not cross a network in the clear, unless somebody has said so.
-    private mutating func web(_ text: String, at place: YAMLPlace) -> Settings.TextGatewayForm.Web? {
+    mutating func web(_ text: String, at place: YAMLPlace) -> Settings.TextGatewayForm.Web? {
         guard let url = TransferURL(text) else {
             complain(place, "\(label): url must be https://HOST/PATH or http://HOST/PATH")
             return nil
@@ -220,11 +99,11 @@ struct TextGatewayReader {
         return .init(url: text, authority: file("ca"))
     }
 
-    private func isHere(_ host: String) -> Bool {
+    func isHere(_ host: String) -> Bool {
         host == "localhost" || SocketAddress(host: host, port: 1)?.isLoopback == true
     }
 
-    private mutating func template(_ key: String) -> TextTemplate? {
+    mutating func template(_ key: String) -> TextTemplate? {
         guard let text = text(key) else { return nil }
         do throws(TextTemplate.Malformed) {
             return try TextTemplate(text)
@@ -263,7 +142,7 @@ struct TextGatewayReader {
         return cost
     }
 
-    private mutating func statuses(_ key: String) -> [Int] {
+    mutating func statuses(_ key: String) -> [Int] {
         list(key).compactMap { node in
             if let status = node.integer, (200...599).contains(status) { return Int(status) }
             complain(node.place, "\(label): \(key) must be statuses of HTTP, as in [200, 202]")
@@ -277,7 +156,7 @@ struct TextGatewayReader {
         return node.sequence ?? [node]
     }
 
-    private mutating func text(_ key: String) -> String? {
+    mutating func text(_ key: String) -> String? {
         guard let node = node[key], !node.isNull else { return nil }
         guard let text = node.string, !text.isEmpty else {
             complain(node.place, "\(label): \(key) must be one text")
@@ -286,16 +165,16 @@ struct TextGatewayReader {
         return text
     }
 
-    private mutating func file(_ key: String) -> FileName? { text(key).map { FileName($0) } }
+    mutating func file(_ key: String) -> FileName? { text(key).map { FileName($0) } }
 
-    private mutating func flag(_ key: String) -> Bool {
+    mutating func flag(_ key: String) -> Bool {
         guard let node = node[key] else { return false }
         if let bool = node.bool { return bool }
         complain(node.place, "\(label): \(key) must be true or false")
         return false
     }
 
-    private mutating func integer(_ key: String, _ range: ClosedRange<Int64>) -> Int? {
+    mutating func integer(_ key: String, _ range: ClosedRange<Int64>) -> Int? {
         guard let node = node[key] else { return nil }
         if let number = node.integer, range.contains(number) { return Int(number) }
         complain(
@@ -303,20 +182,20 @@ struct TextGatewayReader {
         return nil
     }
 
-    private mutating func word(_ key: String, _ words: [String]) -> String? {
+    mutating func word(_ key: String, _ words: [String]) -> String? {
         guard let text = text(key) else { return nil }
         if words.contains(text) { return text }
         complain(place(key), "\(label): \(key) must be one of \(words.joined(separator: ", "))")
         return nil
     }
 
-    private mutating func require(_ keys: String...) {
+    mutating func require(_ keys: String...) {
         for key in keys where node[key] == nil { complain(node.place, "\(label): \(key) is missing") }
     }
 
-    private func place(_ key: String) -> YAMLPlace { node[key]?.place ?? node.place }
+    func place(_ key: String) -> YAMLPlace { node[key]?.place ?? node.place }
 
-    private mutating func complain(_ place: YAMLPlace, _ message: String) {
+    mutating func complain(_ place: YAMLPlace, _ message: String) {
         // A value that is asked for twice is wrong once.
         if !problems.contains(where: { $0 == (place, message) }) { problems.append((place, message)) }
     }

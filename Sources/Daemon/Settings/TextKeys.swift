@@ -8,7 +8,7 @@ extension SettingsKeys {
             "sms.gateways",
             example: "[{name: first, kind: kannel, url: \"http://127.0.0.1:13013/cgi-bin/sendsms\", username: twoefay, "
                 + "password_file: kannel.password}]",
-            "Who takes text messages, in the order in which they are asked; kinds: kannel, twilio, http, smpp.",
+            "Who takes text messages, in the order in which they are asked; kinds: kannel, twilio, http, smpp, mail.",
             text: { $0.texts.gateways.all.isEmpty ? nil : $0.texts.gateways.written }, read: readGateways),
         .optional("sms.from", \.texts.from, example: "Example", "The sender, where a gateway names none of its own."),
         .tree(

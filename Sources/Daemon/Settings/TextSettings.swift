@@ -1,3 +1,5 @@
+import Couriers
+import Curl
 import Domain
 import SMPP
 import Texting
@@ -32,6 +34,7 @@ extension Settings {
             case twilio(Web, account: String, key: String?, service: String?)
             case plain(Web, Plain)
             case smpp(Line)
+            case mail(Mailed)
         }
 
         /// What all have that are asked over HTTP.
@@ -55,6 +58,17 @@ extension Settings {
             public var receipts = true
         }
 
+        /// What is handed to a mail server.
+        public struct Mailed: Sendable, Equatable {
+            /// Nil is that of `mail`.
+            public var url: SMTPAddress?
+            public var authority: FileName?
+            /// Nil is that of `mail`.
+            public var from: MailSender?
+            public var username: String?
+            public var form: MailGateway.Form
+        }
+
         public struct Plain: Sendable, Equatable {
             public var method: String
             public var url: TextTemplate
@@ -76,6 +90,7 @@ extension Settings {
             switch kind {
             case .kannel(let web, _, _, _), .twilio(let web, _, _, _), .plain(let web, _): web.authority
             case .smpp(let line): line.authority
+            case .mail(let mailed): mailed.authority
             }
         }
 

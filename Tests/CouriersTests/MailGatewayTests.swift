@@ -1,0 +1,105 @@
+import Bytes
+import Curl
+import EventLoop
+import TestSupport
+import Testing
+import Texting
+import World
+
+@testable import Couriers
+
+@Suite(.timeLimit(.minutes(5))) struct MailGateways {
+    private static let message = TextMessage(
+        id: "0123456789abcdef0123456789abcdef", to: "+4915112345678", text: "Ihr Code für Bücher & Mehr: 042137")
+
+    private func send(
+        _ server: SMTPServer, _ address: String = "{number}@sms.example.com", subject: String? = nil,
+        body: String = "{text}", within limit: Duration = .seconds(120)
+    ) async throws -> GatewayOutcome {
+        let form = MailGateway.Form(
+            address: try TextTemplate(address), subject: try subject.map { try TextTemplate($0) },
+            body: try TextTemplate(body))
+        let gateway = MailGateway(
+            name: "mail", form: form, from: try #require(MailSender("login@shop.example")), username: "shop",
+            password: Secret(utf8: "s3cret"), client: SMTPClient(server, time: SystemTime()), time: SystemTime())
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        defer { group.stopAndJoin() }
+        let outcome = await group.loops[0].perform { await gateway.send(Self.message, within: limit) }
+        await gateway.close()
+        return outcome
+    }
+
+    private func server(_ test: TestMailServer) throws -> SMTPServer {
+        SMTPServer(try #require(SMTPAddress("smtp://localhost:\(test.port)")))
+    }
+
+    @Test func aRealServerTakesTextsOverTLSWithALogin() async throws {
+        let real = try await AioSMTPServer(user: "relay", password: "pässword")
+        var server = SMTPServer(try #require(SMTPAddress("smtp://localhost:\(real.port)")))
+        server.extraTrust = real.authority
+        server.login = SMTPServer.Login(username: "relay", password: Secret(utf8: "pässword"))
+        #expect(try await send(server) == .accepted)
+        let mail = try #require(try await DeliveredMail.inMaildir(real.maildir).first)
+        #expect(mail.to == "4915112345678@sms.example.com" && mail.from == "login@shop.example")
+        #expect(mail.text == "Ihr Code für Bücher & Mehr: 042137\n" && mail.defects == 0)
+        // Under the message's id, at every attempt: whoever sees a repetition can tell.
+        #expect(mail.id == "<0123456789abcdef0123456789abcdef@shop.example>")
+        // What Python says of a field that is not there.
+        #expect(mail.subject == "None")
+    }
+
+    @Test func whatAGatewayWantsToReadIsFilledIn() async throws {
+        let real = try await AioSMTPServer(user: "relay", password: "p")
+        var server = SMTPServer(try #require(SMTPAddress("smtp://localhost:\(real.port)")))
+        server.extraTrust = real.authority
+        server.login = SMTPServer.Login(username: "relay", password: Secret(utf8: "p"))
+        let outcome = try await send(
+            server, "{to}@sms.example.com", subject: "{username} {id}",
+            body: "user:{username}\npassword:{password}\nto:{number}\ntext:{text}")
+        #expect(outcome == .accepted)
+        let mail = try #require(try await DeliveredMail.inMaildir(real.maildir).first)
+        #expect(mail.to == "+4915112345678@sms.example.com")
+        #expect(mail.subject == "shop 0123456789abcdef0123456789abcdef")
+        #expect(
+            mail.text == """
+                user:shop
+                password:s3cret
+                to:4915112345678
+                text:Ihr Code für Bücher & Mehr: 042137
+
+                """)
+    }
+
+    @Test(arguments: [
+        // What this one does not want, another gateway may.
+        (TestMailServer.Verb.recipient, "550 5.1.1 <4915112345678@sms.example.com> who?", GatewayOutcome.Word.unsuited),
+        (.dot, "554 5.7.1 looks like spam", .unsuited), (.recipient, "451 4.7.1 greylisted", .busy),
+        (.sender, "553 5.7.1 not you", .fault), (.dot, "452 4.3.1 full", .busy),
+    ])
+    func whatTheServerSaysDecides(_ verb: TestMailServer.Verb, _ said: String, _ word: GatewayOutcome.Word) async throws
+    {
+        let test = try await TestMailServer.start { $0.faults = [verb: [.answer(said)]] }
+        let outcome = try await send(try server(test))
+        #expect(outcome.word == word, "\(outcome)")
+        // Neither a number nor an address is repeated.
+        #expect(outcome.reason?.contains("4915112345678") == false, "\(outcome)")
+    }
+
+    @Test func whatMayHaveBeenTakenIsNotGivenToAnother() async throws {
+        let test = try await TestMailServer.start { $0.faults = [.dot: [.drop]] }
+        #expect(try await send(try server(test)).word == .ambiguous)
+        let early = try await TestMailServer.start { $0.faults = [.data: [.drop]] }
+        #expect(try await send(try server(early)).word == .down)
+    }
+
+    @Test func nobodyThereIsDown() async throws {
+        let port = try FreePort()
+        let server = SMTPServer(try #require(SMTPAddress("smtp://127.0.0.1:\(port.port)")))
+        #expect(try await send(server).word == .down)
+        // Without TLS nothing is said to another machine, and it stays so.
+        let test = try await TestMailServer.start()
+        var untrusting = try self.server(test)
+        untrusting.extraTrust = test.authority
+        #expect(try await send(untrusting).word == .fault)
+    }
+}
