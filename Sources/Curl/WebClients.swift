@@ -9,6 +9,9 @@ public final class WebClients: Sendable {
 
     public init(_ options: WebClientOptions) { self.options = options }
 
+    /// Whoever still waits has kept it. On their loops they can be let go of only there.
+    deinit { close() }
+
     /// That of the loop that this is called on, whose connections carry what it sends.
     public func current() throws(SystemFailure) -> WebClient {
         guard let loop = EventLoop.current else { preconditionFailure("WebClients: not on a loop") }

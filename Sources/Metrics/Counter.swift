@@ -40,3 +40,25 @@ public struct Counters<Key: Hashable & Sendable>: Sendable {
 
     public var total: UInt64 { counters.values.reduce(0) { $0 + $1.value } }
 }
+
+/// A counter for each key that has become known: at zero from then on, and never gone.
+public final class GrowingCounters<Key: Hashable & Sendable>: Sendable {
+    private let known = Mutex<(order: [Key], counters: [Key: Counter])>(([], [:]))
+
+    init() {}
+
+    public func know(_ keys: [Key]) {
+        known.withLock { known in
+            for key in keys where known.counters[key] == nil {
+                known.order.append(key)
+                known.counters[key] = Counter()
+            }
+        }
+    }
+
+    public func add(_ key: Key, _ amount: UInt64 = 1) { known.withLock { $0.counters[key] }?.add(amount) }
+
+    var all: [(Key, Counter)] {
+        known.withLock { known in known.order.compactMap { key in known.counters[key].map { (key, $0) } } }
+    }
+}

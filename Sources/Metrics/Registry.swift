@@ -15,7 +15,16 @@ public final class Registry: Sendable {
         public let about: String
         /// The names of its labels.
         public let labels: [String]
-        let series: [Series]
+        private let now: @Sendable () -> [Series]
+
+        var series: [Series] { now() }
+
+        init(
+            name: String, kind: Kind, about: String, labels: [String], series: @escaping @Sendable () -> [Series]
+        ) {
+            (self.name, self.kind, self.about, self.labels) = (name, kind, about, labels)
+            now = series
+        }
     }
 
     struct Series: Sendable {
@@ -52,8 +61,15 @@ public final class Registry: Sendable {
     private func declare(
         _ name: String, _ kind: Family.Kind, _ about: String, labels: [String] = [], _ series: [Series]
     ) {
-        precondition(Self.isName(name) && labels.allSatisfy(Self.isName), "\(name) \(labels): not names of metrics")
         precondition(series.allSatisfy { $0.values.count == labels.count }, "\(name): a label without a value")
+        declare(name, kind, about, labels: labels) { series }
+    }
+
+    private func declare(
+        _ name: String, _ kind: Family.Kind, _ about: String, labels: [String],
+        series: @escaping @Sendable () -> [Series]
+    ) {
+        precondition(Self.isName(name) && labels.allSatisfy(Self.isName), "\(name) \(labels): not names of metrics")
         declared.withLock { families in
             precondition(!families.contains { $0.name == name }, "\(name) is declared twice")
             families.append(Family(name: name, kind: kind, about: about, labels: labels, series: series))
@@ -90,6 +106,17 @@ extension Registry {
         }
         declare(name, .counter, about, labels: labels, series)
         return Counters(counters)
+    }
+
+    /// Counters for keys that become known later. They are words of the operator's, and few.
+    public func growingCounters<Key>(
+        _ name: String, _ about: String, by labels: [String], values: @escaping @Sendable (Key) -> [String]
+    ) -> GrowingCounters<Key> {
+        let counters = GrowingCounters<Key>()
+        declare(name, .counter, about, labels: labels) {
+            counters.all.map { key, counter in Series(values: values(key)) { String(counter.value) } }
+        }
+        return counters
     }
 
     /// A counter for each word of an enumeration.

@@ -22,12 +22,8 @@ public final class Relay: Sendable {
         public var policy: Policy
         /// The store can have no other relay, so whoever left a row there is dead for certain.
         public var isAlone: Bool
-        public var textLimits: TextLimits
 
-        public init(
-            origin: String, pin: [UInt8], policy: Policy, isAlone: Bool, textLimits: TextLimits = TextLimits()
-        ) {
-            self.textLimits = textLimits
+        public init(origin: String, pin: [UInt8], policy: Policy, isAlone: Bool) {
             self.origin = origin
             self.pin = pin
             self.policy = policy
@@ -38,9 +34,7 @@ public final class Relay: Sendable {
     let settings: Settings
     let store: any RelayStore
     let push: (any PushProvider)?
-    /// Nil where none is set up.
-    let mail: (any MessageCourier)?
-    let texts: (any MessageCourier)?
+    private let ways: Mutex<MessageWays>
     /// Signs the certificates of phones.
     let phones: CertificateAuthority
     public let operations: Operations
@@ -71,7 +65,7 @@ public final class Relay: Sendable {
 
     public init(
         settings: Settings, store: any RelayStore, push: (any PushProvider)?,
-        mail: (any MessageCourier)? = nil, texts: (any MessageCourier)? = nil, phones: CertificateAuthority,
+        ways: MessageWays = MessageWays(), phones: CertificateAuthority,
         masterKey: Secret, sealer: Sealer, time: any TimeSource, randomness: any Randomness, log: Log,
         metrics: RelayMetrics = RelayMetrics(), placeOf: @escaping @Sendable (String) -> String? = { _ in nil },
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
@@ -79,8 +73,7 @@ public final class Relay: Sendable {
         self.settings = settings
         self.store = store
         self.push = push
-        self.mail = mail
-        self.texts = texts
+        self.ways = Mutex(ways)
         self.phones = phones
         sealers = Mutex(sealer)
         self.time = time
@@ -100,6 +93,14 @@ public final class Relay: Sendable {
 
     /// From now on.
     public func adopt(_ sealer: Sealer) { sealers.withLock { $0 = sealer } }
+
+    /// Nil where none is set up.
+    var mail: (any MessageCourier)? { ways.withLock { $0.mail } }
+    var texts: (any MessageCourier)? { ways.withLock { $0.texts } }
+    var textLimits: TextLimits { ways.withLock { $0.textLimits } }
+
+    /// From the next message on.
+    public func adopt(_ ways: MessageWays) { self.ways.withLock { $0 = ways } }
 
     /// Asks the store, and turns its failures into refusals that say nothing to the outside.
     func ask<Answer: Sendable>(

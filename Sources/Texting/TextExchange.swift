@@ -35,40 +35,61 @@ public final class TextExchange: Sendable {
     /// Less than that is no chance for a gateway.
     static let shortest = Duration.seconds(1)
 
-    private let gateways: [String: any TextGateway]
-    private let routing: TextRouting
-    /// What each gateway gets for an answer.
-    private let limits: [String: Duration]
+    /// Who is asked, and for which numbers.
+    public struct Setup: Sendable {
+        let gateways: [String: any TextGateway]
+        let routing: TextRouting
+        /// What each gateway gets for an answer.
+        let limits: [String: Duration]
+
+        /// Every route's gateway must be there. `limits`: how long one is waited for, ten seconds where nothing is said.
+        public init(_ gateways: [any TextGateway], routing: TextRouting, limits: [String: Duration] = [:]) {
+            self.gateways = Dictionary(gateways.map { ($0.name, $0) }) { first, _ in first }
+            self.routing = routing
+            self.limits = limits
+        }
+    }
+
+    private let setup: Mutex<Setup>
     private let time: any TimeSource
     private let log: Log
     private let observer: (any TextObserver)?
     private let breakers: Mutex<[String: Breaker]>
     private let bonds = Mutex(Bonds())
 
-    /// Every route's gateway must be there. `limits`: how long one is waited for, ten seconds where nothing is said.
-    public init(
-        _ gateways: [any TextGateway], routing: TextRouting, limits: [String: Duration] = [:], time: any TimeSource,
-        log: Log, observer: (any TextObserver)? = nil
-    ) {
-        self.gateways = Dictionary(gateways.map { ($0.name, $0) }) { first, _ in first }
-        self.routing = routing
-        self.limits = limits
+    public init(_ setup: Setup, time: any TimeSource, log: Log, observer: (any TextObserver)? = nil) {
+        self.setup = Mutex(setup)
         self.time = time
         self.log = log
         self.observer = observer
-        breakers = Mutex(Dictionary(gateways.map { ($0.name, Breaker()) }) { first, _ in first })
+        breakers = Mutex(setup.gateways.mapValues { _ in Breaker() })
+    }
+
+    /// From the next message on. Of a gateway that stays it is kept in mind how it is; which messages one may have is never
+    /// forgotten. One that is replaced is let go of when nothing is under way there.
+    public func adopt(_ next: Setup) {
+        setup.withLock { setup in
+            breakers.withLock { breakers in
+                breakers = Dictionary(
+                    uniqueKeysWithValues: next.gateways.map { name, gateway in
+                        (name, setup.gateways[name] === gateway ? breakers[name] ?? Breaker() : Breaker())
+                    })
+            }
+            setup = next
+        }
     }
 
     /// On a loop. `left`: for how long it is of any use.
     public func send(_ message: TextMessage, left: Duration) async -> TextReport {
         let end = time.instant() + min(left, Self.patience)
-        var routes = routing.gateways(for: message.to)
+        let setup = setup.withLock { $0 }
+        var routes = setup.routing.gateways(for: message.to)
         let bound = bonds.withLock { $0.gateway(of: message.id, at: time.instant()) }
         if let bound { routes.removeAll { $0.gateway != bound } }
         var tries: [TextReport.Try] = []
         for route in routes {
-            guard let gateway = gateways[route.gateway], admit(route.gateway) else { continue }
-            let limit = min(end - time.instant(), limits[route.gateway] ?? .seconds(10))
+            guard let gateway = setup.gateways[route.gateway], admit(route.gateway) else { continue }
+            let limit = min(end - time.instant(), setup.limits[route.gateway] ?? .seconds(10))
             guard limit >= Self.shortest else {
                 // It was let through and is not asked.
                 breakers.withLock { $0[route.gateway]?.abandon(at: time.instant()) }
@@ -76,7 +97,7 @@ public final class TextExchange: Sendable {
             }
             let start = time.instant()
             let outcome = await gateway.send(message, within: limit)
-            note(outcome, of: route.gateway, after: time.instant() - start)
+            note(outcome, of: gateway, after: time.instant() - start)
             tries.append(.init(gateway: route.gateway, outcome: outcome))
             switch outcome {
             case .accepted:
@@ -125,11 +146,14 @@ public final class TextExchange: Sendable {
         return breakers.withLock { $0[gateway]?.admit(at: now) ?? false }
     }
 
-    private func note(_ outcome: GatewayOutcome, of gateway: String, after duration: Duration) {
+    private func note(_ outcome: GatewayOutcome, of asked: any TextGateway, after duration: Duration) {
+        let gateway = asked.name
         observer?.tried(gateway: gateway, outcome.word, after: duration)
         let now = time.instant()
+        let isStill = setup.withLock { $0.gateways[gateway] === asked }
         let (before, after) = breakers.withLock { breakers -> (Bool, Bool) in
-            var breaker = breakers[gateway] ?? Breaker()
+            // It says nothing about one that has taken its place.
+            guard isStill, var breaker = breakers[gateway] else { return (false, false) }
             let before = breaker.state
             breaker.note(outcome, at: now)
             breakers[gateway] = breaker
@@ -156,6 +180,7 @@ public final class TextExchange: Sendable {
     /// Nil while some gateway takes messages, as far as is known.
     public var trouble: String? {
         let alone = Set(leftAlone)
+        let gateways = setup.withLock { $0.gateways }
         let troubled = gateways.values.filter { alone.contains($0.name) || $0.trouble != nil }
         guard troubled.count == gateways.count else { return nil }
         return troubled.sorted { $0.name < $1.name }
@@ -163,7 +188,7 @@ public final class TextExchange: Sendable {
     }
 
     public func close() async {
-        for gateway in gateways.values { await gateway.close() }
+        for gateway in setup.withLock({ $0.gateways }).values { await gateway.close() }
     }
 }
 

@@ -1,5 +1,5 @@
 /// Somebody who takes text messages into the telephone networks.
-public protocol TextGateway: Sendable {
+public protocol TextGateway: AnyObject, Sendable {
     /// As the settings call it.
     var name: String { get }
     /// On a loop. Answers within `limit` and a little.

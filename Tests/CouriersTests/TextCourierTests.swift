@@ -41,8 +41,9 @@ import World
             method: "POST", url: try TextTemplate(gateway.url + "/{id}"), contentType: "text/plain",
             body: try TextTemplate("{to} {text}"))
         let exchange = TextExchange(
-            [WebGateway(name: "one", dialect: dialect)],
-            routing: TextRouting([.init(gateway: "one", tariff: [Self.german: 75_000])]), time: time,
+            TextExchange.Setup(
+                [WebGateway(name: "one", dialect: dialect)],
+                routing: TextRouting([.init(gateway: "one", tariff: [Self.german: 75_000])])), time: time,
             log: Log(sink: MemorySink()))
         let courier = TextCourier(
             exchange, limits: TextLimits(allowed: [Self.german]), words: WordingBook(), ledger: ledger, time: time,

@@ -52,6 +52,18 @@ import World
 
     // MARK: What comes through
 
+    /// Who sends has kept it so long; then it takes leave.
+    @Test func aClientThatNobodyKeepsFinishesAndTakesLeave() async throws {
+        let test = try await TestMailServer.start()
+        let server = try server(test)
+        let mail = mail()
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        defer { group.stopAndJoin() }
+        let sent = await group.loops[0].perform { await SMTPClient(server, time: SystemTime()).send(mail) }
+        #expect(try sent.get().code == 250)
+        try await test.hears(.quit)
+    }
+
     @Test func aMailComesWholeAndTheNextOverTheSameConnection() async throws {
         let test = try await TestMailServer.start()
         let results = try await send(try server(test), mail(), mail("a\r\n"))

@@ -68,6 +68,20 @@ private struct Pair: Hashable {
             ])
     }
 
+    @Test func keysMayBecomeKnownLater() {
+        let counters: GrowingCounters<String> = registry.growingCounters("app_grown_total", "Grown.", by: ["name"]) {
+            [$0]
+        }
+        let lines = { text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map(String.init) }
+        #expect(lines().isEmpty)
+        counters.know(["b"])
+        counters.add("b", 2)
+        // Nobody knows that one.
+        counters.add("a")
+        counters.know(["a", "b"])
+        #expect(lines() == ["app_grown_total{name=\"b\"} 2", "app_grown_total{name=\"a\"} 0"])
+    }
+
     @Test func aHistogramCountsUpToEachBound() {
         let took = registry.histogram(
             "app_seconds", "How long it took.", upTo: [.milliseconds(5), .milliseconds(250), .seconds(10)])

@@ -80,7 +80,7 @@ public final class RelayRig: Sendable {
         Relay(
             settings: Relay.Settings(
                 origin: origin, pin: SHA256.hash(Array("pin".utf8)), policy: Policy(), isAlone: isAlone),
-            store: store, push: push, mail: mail, texts: texts,
+            store: store, push: push, ways: MessageWays(mail: mail, texts: texts),
             phones: phones,
             masterKey: masterKey, sealer: try sealer(), time: time,
             randomness: randomness, log: log, metrics: metrics, spawn: spawn)

@@ -1,4 +1,5 @@
 import Domain
+import EventLoop
 import Log
 import Messaging
 import Synchronization
@@ -70,6 +71,65 @@ import World
                 return
             }
             #expect(exchange.trouble != nil && exchange.leftAlone == ["first", "second"])
+        }
+    }
+
+    @Test func whoTakesTheirPlacesGetsTheMessagesToCome() async throws {
+        try await Scene.with { scene in
+            let (old, kept, exchange) = pair(scene) { _ in .ambiguous("no answer") }
+            #expect(await scene.send(message(1), over: exchange).outcome == .ambiguous("first: no answer"))
+            kept.answer { _ in .fault("x") }
+            old.answer { _ in .unsuited("y") }
+            _ = await scene.send(message(2), over: exchange)
+            #expect(exchange.leftAlone == ["second"])
+
+            let new = ScriptedGateway("first")
+            exchange.adopt(TextExchange.Setup([new, kept], routing: TextRouting(Self.routes)))
+            #expect(await scene.send(message(3), over: exchange).outcome == .accepted(by: "first"))
+            #expect(new.got == [message(3).id] && old.got.count == 2)
+            // Whoever stays is left alone as before.
+            #expect(exchange.leftAlone == ["second"])
+
+            // The first one may have that message, and no other gateway is to bring it, whoever is there now.
+            exchange.adopt(TextExchange.Setup([kept], routing: TextRouting([Self.routes[1]])))
+            guard case .ambiguous(_) = await scene.send(message(1), over: exchange).outcome else {
+                Issue.record("it was given to another gateway")
+                return
+            }
+            #expect(kept.got == [message(2).id])
+        }
+    }
+
+    @Test func whatIsUnderWayEndsWhereItBegan() async throws {
+        try await Scene.with { scene in
+            let began = Mutex<CheckedContinuation<Void, Never>?>(nil)
+            let goOn = Mutex<CheckedContinuation<Void, Never>?>(nil)
+            let old = ScriptedGateway("first") { _ in
+                await withCheckedContinuation { hold in
+                    goOn.withLock { $0 = hold }
+                    began.withLock { $0 }?.resume()
+                }
+                return .down("slow")
+            }
+            let (exchange, new) = (scene.exchange([old], [Self.routes[0]]), ScriptedGateway("first"))
+            let report = Mutex<TextReport?>(nil)
+            await withCheckedContinuation { (ready: CheckedContinuation<Void, Never>) in
+                began.withLock { $0 = ready }
+                scene.loop.post {
+                    scene.loop.spawn {
+                        let done = await exchange.send(message(1), left: .seconds(300))
+                        report.withLock { $0 = done }
+                    }
+                }
+            }
+            exchange.adopt(TextExchange.Setup([new], routing: TextRouting([Self.routes[0]])))
+            #expect(await scene.send(message(2), over: exchange).outcome == .accepted(by: "first"))
+            await scene.loop.perform { goOn.withLock { $0 }?.resume() }
+            while report.withLock({ $0 }) == nil { await scene.loop.perform {} }
+            // What the old one did is no news of the new one.
+            #expect(report.withLock { $0 }?.outcome == .retryAfter(nil, "first: slow"))
+            for number in 3...5 { _ = await scene.send(message(number), over: exchange) }
+            #expect(old.got == [message(1).id] && new.got.count == 4 && exchange.leftAlone.isEmpty)
         }
     }
 

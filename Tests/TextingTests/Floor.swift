@@ -39,7 +39,7 @@ struct Scene: Sendable {
         observer: (any TextObserver)? = nil
     ) -> TextExchange {
         TextExchange(
-            gateways, routing: TextRouting(routes), limits: limits, time: time,
+            TextExchange.Setup(gateways, routing: TextRouting(routes), limits: limits), time: time,
             log: Log(minimum: .debug, time: time, sink: sink), observer: observer)
     }
 

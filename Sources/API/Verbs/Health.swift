@@ -8,9 +8,15 @@ public struct Dependency: Sendable {
     public let name: String
     /// Nil when it is there, else why not: for the log, never for the answer.
     public let trouble: @Sendable () async -> String?
+    /// Whether it is needed now.
+    public let isNeeded: @Sendable () -> Bool
 
-    public init(_ name: String, trouble: @escaping @Sendable () async -> String?) {
+    public init(
+        _ name: String, isNeeded: @escaping @Sendable () -> Bool = { true },
+        trouble: @escaping @Sendable () async -> String?
+    ) {
         self.name = name
+        self.isNeeded = isNeeded
         self.trouble = trouble
     }
 }
@@ -38,7 +44,7 @@ enum Health {
     @Sendable static func ready(_ call: Call) async throws(Refusal) -> Verdict {
         var dependencies = JSONObject()
         var missing: [String] = []
-        for dependency in call.api.dependencies {
+        for dependency in call.api.dependencies where dependency.isNeeded() {
             let trouble = await dependency.trouble()
             dependencies.set(dependency.name, .string(trouble == nil ? "ok" : "missing"))
             guard let trouble else { continue }

@@ -33,6 +33,9 @@ public final class SMTPClient: Sendable {
         self.time = time
     }
 
+    /// Whoever still waits has kept it, so nothing is under way.
+    deinit { for line in state.withLock({ $0.lines }) { line.close() } }
+
     /// On a loop. Always comes back, at the transfer's deadline or a moment later.
     public func send(_ transfer: SMTPTransfer) async -> Result<SMTPReply, SMTPFailure> {
         guard let loop = EventLoop.current else { preconditionFailure("SMTPClient: not on a loop") }

@@ -66,11 +66,11 @@ public struct Materials: Sendable {
             public let authority: [UInt8]?
             /// Where it is reached by mail: through whom, and from whom.
             public let mail: Mail?
+            /// The sender, where it is not a mail's.
+            public let from: String?
         }
 
         public let gateways: [Gateway]
-        /// The sender, where a gateway names none of its own.
-        public let from: String?
         public let limits: TextLimits
     }
 
@@ -253,9 +253,10 @@ struct MaterialsReading {
             if let file = form.authority { _ = certificate(file, authority) }
             var own: Materials.Mail?
             if case .mail(let mailed) = form.kind { own = self.mail(of: mailed, password, authority, usual: mail) }
-            return Materials.Texts.Gateway(form: form, password: password, authority: authority, mail: own)
+            return Materials.Texts.Gateway(
+                form: form, password: password, authority: authority, mail: own, from: form.from ?? texts.from)
         }
-        return Materials.Texts(gateways: gateways, from: texts.from, limits: texts.limits)
+        return Materials.Texts(gateways: gateways, limits: texts.limits)
     }
 
     private mutating func places() -> PlaceFinder? {

@@ -27,9 +27,8 @@ public final class Daemon: Sendable {
     private let store: Store
     private let push: APNsSender?
     private let webPush: WebPushSender?
-    private let mail: MailCourier?
+    private let messengers: Messengers
     private let words: WordingBook
-    private let texts: TextCourier?
     private let group: LoopGroup
     private let servers: [LoopBound<HTTP2Server>]
     private let page: LoopBound<HTTP1Server>?
@@ -72,9 +71,8 @@ public final class Daemon: Sendable {
         store = parts.store
         push = parts.push
         webPush = parts.webPush
-        mail = parts.mail
+        messengers = parts.messengers
         words = parts.words
-        texts = parts.texts
         group = parts.group
         relay = parts.relay
         errands = parts.errands
@@ -97,9 +95,8 @@ public final class Daemon: Sendable {
         let store: Store
         let push: APNsSender?
         let webPush: WebPushSender?
-        let mail: MailCourier?
+        let messengers: Messengers
         let words: WordingBook
-        let texts: TextCourier?
         let group: LoopGroup
         let relay: Relay
         let errands = Errands()
@@ -117,7 +114,6 @@ public final class Daemon: Sendable {
             operationsKey = materials.masterKey.secret
             certificates = Certificates(materials.certificates, time: time, log: log, registry)
             words = WordingBook(materials.wording)
-            mail = materials.mail?.courier(words, time: time, log: log)
             do {
                 store = try Store.open(url, time: time, log: log)
             } catch {
@@ -133,20 +129,16 @@ public final class Daemon: Sendable {
                 webPush = materials.webPush?.sender(time: time, randomness: randomness, log: log)
                 let count = settings.loops > 0 ? settings.loops : Machine.cores
                 group = try LoopGroup.start(count: count, time: time)
-                texts = try materials.texts.map { [registry, store, errands, group, words] texts in
-                    let names = texts.gateways.map(\.form.name)
-                    return TextCourier(
-                        try texts.exchange(
-                            on: group.loops[0], time: time, log: log, observer: TextMetrics(names, registry)),
-                        limits: texts.limits, words: words, ledger: store, time: time, log: log,
-                        spawn: { work in errands.spawn(work) })
-                }
+                messengers = Messengers(
+                    words: words, ledger: store, errands: errands, loop: group.loops[0], time: time, log: log, registry)
+                let first = try messengers.successors(materials)
+                messengers.takeOver(first)
                 relay = Relay(
                     settings: Relay.Settings(
                         origin: settings.origin.settingsText, pin: materials.authority.spkiThumbprint,
                         policy: settings.policy,
-                        isAlone: url.isEmbedded, textLimits: materials.texts?.limits ?? TextLimits()),
-                    store: store, push: PushServices(apns: push, web: webPush), mail: mail, texts: texts,
+                        isAlone: url.isEmbedded),
+                    store: store, push: PushServices(apns: push, web: webPush), ways: first.ways,
                     phones: materials.phones,
                     masterKey: materials.masterKey.secret, sealer: try materials.masterKey.sealer(), time: time,
                     randomness: randomness, log: log, metrics: RelayMetrics(registry),
@@ -157,9 +149,15 @@ public final class Daemon: Sendable {
                 throw Failure(.failed, "\(error)", next: "Mend the settings, then try again.")
             }
             var dependencies = [Dependency("store") { [relay] in await relay.storeTrouble() }]
-            if let mail { dependencies.append(Dependency("mail") { mail.trouble }) }
+            dependencies.append(
+                Dependency("mail", isNeeded: { [messengers] in messengers.mail != nil }) { [messengers] in
+                    messengers.mail?.trouble
+                })
             if let push { dependencies.append(Dependency("push") { push.trouble }) }
-            if let texts { dependencies.append(Dependency("sms") { texts.trouble }) }
+            dependencies.append(
+                Dependency("sms", isNeeded: { [messengers] in messengers.texts != nil }) { [messengers] in
+                    messengers.texts?.trouble
+                })
             api = API(
                 settings: API.Settings(
                     origin: settings.origin.settingsText, applicationServerKey: webPush?.applicationServerKey),
@@ -170,7 +168,7 @@ public final class Daemon: Sendable {
         func close() {
             push?.close()
             webPush?.close()
-            mail?.close()
+            messengers.mail?.close()
             store.close()
             group.stopAndJoin()
         }
@@ -228,8 +226,7 @@ public final class Daemon: Sendable {
         await errands.settled(within: .seconds(3))
         push?.close()
         webPush?.close()
-        mail?.close()
-        await texts?.close()
+        await messengers.close()
         await errands.settled(within: .seconds(1))
         await group.loops[0].perform { [relay, page] in
             await relay.leave()
@@ -241,11 +238,12 @@ public final class Daemon: Sendable {
     }
 
     /// Reads certificates, keys, the master key, revocation lists, words and the database of places again, for the connections,
-    /// the messages and the logins to come.
+    /// the messages and the logins to come; of the settings what stands in `settingsNow`.
     /// If anything is wrong with any file, everything stays as it was.
     public func reload() async {
         do throws(Failure) {
-            let materials = try Materials.load(try settingsNow(), at: SystemTime().now())
+            let (now, isLeft) = try settingsNow()
+            let materials = try Materials.load(now, at: SystemTime().now())
             guard materials.authority.spkiThumbprint == pin else {
                 throw Failure(
                     .failed,
@@ -254,8 +252,11 @@ public final class Daemon: Sendable {
             }
             let tls = try materials.tls()
             let sealer = try materials.masterKey.usableSealer()
+            let next = try messengers.successors(materials)
             // The last that can fail: nothing has changed until then.
             try adopt(materials.push)
+            messengers.takeOver(next)
+            relay.adopt(next.ways)
             places.replace(materials.places)
             relay.adopt(sealer)
             if !Secret.matches(materials.masterKey.secret.reveal(), operationsKey.reveal()) {
@@ -264,24 +265,31 @@ public final class Daemon: Sendable {
             words.replace(materials.wording)
             certificates.replace(materials.certificates)
             for server in servers { await server.loop.perform { server.value.replace(tls: tls) } }
+            if isLeft {
+                log.warning("daemon.restart", [.reason: "other settings have changed, and hold from the next start on"])
+            }
             log.notice("daemon.reloaded", [.keyID: sealer.currentID])
         } catch {
             log.error("daemon.reload", [.error: error.message])
         }
     }
 
-    /// The settings as they were at the start, but for what the push service knows us by: another key has another id,
-    /// which stands there.
-    private func settingsNow() throws(Failure) -> Settings {
+    /// The settings as they were at the start, but for mails, text messages and their words, and for what the push service
+    /// knows us by: another key has another id, which stands there. Whether anything else has changed, too.
+    private func settingsNow() throws(Failure) -> (Settings, isLeft: Bool) {
         var now = settings
-        let push = try reread().push
-        guard now.push.credential != nil, push.credential != nil else { return now }
-        now.push.key = push.key
-        now.push.keyID = push.keyID
-        now.push.teamID = push.teamID
-        now.push.certificate = push.certificate
-        now.push.certificateKey = push.certificateKey
-        return now
+        let new = try reread()
+        now.mail = new.mail
+        now.templates = new.templates
+        now.texts = new.texts
+        if now.push.credential != nil, new.push.credential != nil {
+            now.push.key = new.push.key
+            now.push.keyID = new.push.keyID
+            now.push.teamID = new.push.teamID
+            now.push.certificate = new.push.certificate
+            now.push.certificateKey = new.push.certificateKey
+        }
+        return (now, now != new)
     }
 
     /// Pushes to come go out under what was read; those on their way end as they began.

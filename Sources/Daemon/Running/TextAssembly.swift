@@ -14,28 +14,29 @@ import World
 
 extension Materials.Texts {
     /// The gateways as one.
-    public func exchange(
-        on loop: EventLoop, time: any TimeSource, log: Log, observer: (any TextObserver)? = nil
-    ) throws(Failure) -> TextExchange {
-        var made: [any TextGateway] = []
-        for gateway in gateways { made.append(try gateway.made(from: from, on: loop, time: time, log: log)) }
-        let routes = gateways.map(\.form).map {
+    public func exchange(on loop: EventLoop, time: any TimeSource, log: Log) throws(Failure) -> TextExchange {
+        var made: [String: any TextGateway] = [:]
+        for gateway in gateways { made[gateway.form.name] = try gateway.made(on: loop, time: time, log: log) }
+        return TextExchange(setup(made), time: time, log: log)
+    }
+
+    /// Which of them is asked for which number.
+    func setup(_ made: [String: any TextGateway]) -> TextExchange.Setup {
+        let forms = gateways.map(\.form)
+        let routes = forms.map {
             TextRouting.Route(gateway: $0.name, prefixes: $0.prefixes, priority: $0.priority, tariff: $0.cost)
         }
-        let waits = gateways.map { ($0.form.name, Duration.seconds(Int64($0.form.timeout))) }
-        return TextExchange(
-            made, routing: TextRouting(routes), limits: Dictionary(waits) { first, _ in first }, time: time, log: log,
-            observer: observer)
+        let waits = forms.map { ($0.name, Duration.seconds(Int64($0.timeout))) }
+        return TextExchange.Setup(
+            Array(made.values), routing: TextRouting(routes), limits: Dictionary(waits) { first, _ in first })
     }
 }
 
 extension Materials.Texts.Gateway {
-    func made(
-        from usual: String?, on loop: EventLoop, time: any TimeSource, log: Log
-    ) throws(Failure) -> any TextGateway {
+    func made(on loop: EventLoop, time: any TimeSource, log: Log) throws(Failure) -> any TextGateway {
         if case .smpp(let line) = form.kind {
             return SMPPGateway(
-                name: form.name, options: try options(line, from: form.from ?? usual),
+                name: form.name, options: try options(line),
                 limit: .seconds(Int64(form.timeout)), loop: loop, randomness: SystemRandomness(), log: log)
         }
         if case .mail(let mailed) = form.kind, let mail {
@@ -45,7 +46,7 @@ extension Materials.Texts.Gateway {
         }
         var options = WebGateway.Options()
         options.extraTrust = authority
-        guard let dialect = dialect(form.from ?? usual) else {
+        guard let dialect = dialect() else {
             // The reader of the settings has looked at all that could be wrong with it.
             throw Failure(
                 .failed, "gateway \(form.name): its url cannot be put together",
@@ -54,7 +55,7 @@ extension Materials.Texts.Gateway {
         return WebGateway(name: form.name, dialect: dialect, options: options)
     }
 
-    private func options(_ line: Settings.TextGatewayForm.Line, from: String?) throws(Failure) -> SMPPOptions {
+    private func options(_ line: Settings.TextGatewayForm.Line) throws(Failure) -> SMPPOptions {
         var options = SMPPOptions(host: line.host, port: line.port, systemID: line.systemID, password: password)
         options.systemType = line.systemType
         options.mode = line.mode
@@ -78,7 +79,7 @@ extension Materials.Texts.Gateway {
         return options
     }
 
-    private func dialect(_ from: String?) -> (any WebDialect)? {
+    private func dialect() -> (any WebDialect)? {
         switch form.kind {
         case .kannel(let web, let username, let method, let smsc):
             TransferURL(web.url).map {
@@ -100,37 +101,42 @@ extension Materials.Texts.Gateway {
     }
 }
 
-/// What is counted of the gateways, which are known from the settings.
+/// What is counted of the gateways, as they become known from the settings.
 struct TextMetrics: TextObserver {
     private struct Tried: Hashable {
         let gateway: String
         let outcome: GatewayOutcome.Word
     }
 
-    private let tried: Counters<Tried>
-    private let parts: Counters<String>
-    private let cost: Counters<String>
+    private let tried: GrowingCounters<Tried>
+    private let parts: GrowingCounters<String>
+    private let cost: GrowingCounters<String>
     private let took: Histogram
 
-    init(_ gateways: [String], _ registry: Registry) {
-        tried = registry.counters(
+    init(_ registry: Registry) {
+        tried = registry.growingCounters(
             "twoefay_texts_tried_total",
             "Text messages brought to a gateway, by what came of it: accepted, refused (the number), unsuited (not by this "
                 + "gateway), busy, down, fault (of the settings or the account), ambiguous (it may have been taken).",
-            by: ["gateway", "outcome"],
-            gateways.flatMap { name in GatewayOutcome.Word.allCases.map { Tried(gateway: name, outcome: $0) } }
+            by: ["gateway", "outcome"]
         ) { [$0.gateway, $0.outcome.rawValue] }
-        parts = registry.counters(
-            "twoefay_text_parts_total", "Parts of the text messages that gateways took.", by: ["gateway"], gateways
+        parts = registry.growingCounters(
+            "twoefay_text_parts_total", "Parts of the text messages that gateways took.", by: ["gateway"]
         ) { [$0] }
-        cost = registry.counters(
+        cost = registry.growingCounters(
             "twoefay_text_cost_millionths_total",
-            "What these cost by the settings, in millionths of whatever the gateways are paid in.", by: ["gateway"],
-            gateways
+            "What these cost by the settings, in millionths of whatever the gateways are paid in.", by: ["gateway"]
         ) { [$0] }
         took = registry.histogram(
             "twoefay_text_answer_seconds", "From bringing a text message to a gateway to its answer.",
             upTo: [10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000].map { .milliseconds($0) })
+    }
+
+    /// Those are there from now on.
+    func know(_ gateways: [String]) {
+        tried.know(gateways.flatMap { name in GatewayOutcome.Word.allCases.map { Tried(gateway: name, outcome: $0) } })
+        parts.know(gateways)
+        cost.know(gateways)
     }
 
     func tried(gateway: String, _ outcome: GatewayOutcome.Word, after duration: Duration) {

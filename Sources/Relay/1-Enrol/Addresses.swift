@@ -117,7 +117,7 @@ extension Relay {
                 )
             ])
         }
-        guard address.kind != .sms || settings.textLimits.allows(address.text) else {
+        guard address.kind != .sms || textLimits.allows(address.text) else {
             throw .conflict([
                 FieldFault(parameter, .state, "cannot be confirmed: no text message may go to that number")
             ])

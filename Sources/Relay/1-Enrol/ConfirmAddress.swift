@@ -45,7 +45,7 @@ extension Relay {
                 CodeSending(
                     user: user.id, code: code,
                     charge: factor.kind == .sms
-                        ? settings.textLimits.charge(user: user.id, to: address, at: now) : nil,
+                        ? textLimits.charge(user: user.id, to: address, at: now) : nil,
                     since: now - Self.addressWindow), as: sending)
         }
         switch outcome {

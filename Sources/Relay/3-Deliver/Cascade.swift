@@ -86,7 +86,7 @@ extension Relay {
             step.code = nextCode(
                 of: own, for: row.challenge, language: nil, until: row.expiresAt, at: now, as: operation)
             if factor == .sms {
-                step.charge = settings.textLimits.charge(user: row.user, to: own.address ?? "", at: now)
+                step.charge = textLimits.charge(user: row.user, to: own.address ?? "", at: now)
                 if step.charge == nil { step.refusal = NewStep.notAllowed }
             }
         }

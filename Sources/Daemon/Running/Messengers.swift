@@ -1,0 +1,138 @@
+import Bytes
+import Couriers
+import Curl
+import Domain
+import EventLoop
+import Log
+import Metrics
+import Relay
+import Storage
+import Synchronization
+import Texting
+import Wording
+import World
+
+/// Who carries mails and text messages now. Others may take their places at any time: what is on its way ends as it began,
+/// and what stays the same keeps its connections and what is known of it.
+final class Messengers: Sendable {
+    fileprivate struct State {
+        var mail: Post<Materials.Mail, MailCourier>?
+        var texts: TextCourier?
+        var gateways: [String: Post<Materials.Texts.Gateway, any TextGateway>] = [:]
+    }
+
+    /// Somebody in charge, and by what.
+    fileprivate struct Post<Material: Sendable, Holder: Sendable>: Sendable {
+        let material: Material
+        let holder: Holder
+    }
+
+    /// Those who come next: made, and not in charge yet.
+    struct Successors: Sendable {
+        fileprivate let state: State
+        fileprivate let setup: TextExchange.Setup
+        let ways: MessageWays
+    }
+
+    private let state = Mutex(State())
+    /// One for the whole life of the process: it knows which message a gateway may have.
+    private let exchange: TextExchange
+    private let metrics: TextMetrics
+    private let words: WordingBook
+    private let ledger: any TextLedger
+    private let errands: Errands
+    private let loop: EventLoop
+    private let time: any TimeSource
+    private let log: Log
+
+    init(
+        words: WordingBook, ledger: any TextLedger, errands: Errands, loop: EventLoop, time: any TimeSource, log: Log,
+        _ registry: Registry
+    ) {
+        metrics = TextMetrics(registry)
+        exchange = TextExchange(
+            TextExchange.Setup([], routing: TextRouting([])), time: time, log: log, observer: metrics)
+        self.words = words
+        self.ledger = ledger
+        self.errands = errands
+        self.loop = loop
+        self.time = time
+        self.log = log
+    }
+
+    /// All that can fail. Until they take over, nothing has changed.
+    func successors(_ materials: Materials) throws(Failure) -> Successors {
+        let now = state.withLock { $0 }
+        var next = State()
+        if let mail = materials.mail {
+            if let post = now.mail, post.material.isSame(as: mail) {
+                next.mail = post
+            } else {
+                next.mail = Post(material: mail, holder: mail.courier(words, time: time, log: log))
+            }
+        }
+        let texts = materials.texts
+        for gateway in texts?.gateways ?? [] {
+            if let post = now.gateways[gateway.form.name], post.material.isSame(as: gateway) {
+                next.gateways[gateway.form.name] = post
+            } else {
+                let made = try gateway.made(on: loop, time: time, log: log)
+                next.gateways[gateway.form.name] = Post(material: gateway, holder: made)
+            }
+        }
+        next.texts = texts.map { texts in
+            TextCourier(
+                exchange, limits: texts.limits, words: words, ledger: ledger, time: time, log: log,
+                spawn: { [errands] work in errands.spawn(work) })
+        }
+        return Successors(
+            state: next,
+            setup: texts?.setup(next.gateways.mapValues(\.holder)) ?? TextExchange.Setup([], routing: TextRouting([])),
+            ways: MessageWays(
+                mail: next.mail?.holder, texts: next.texts, textLimits: texts?.limits ?? TextLimits()))
+    }
+
+    /// Whom they replace is let go of when what it has under way is done.
+    func takeOver(_ successors: Successors) {
+        metrics.know(Array(successors.state.gateways.keys))
+        exchange.adopt(successors.setup)
+        state.withLock { $0 = successors.state }
+    }
+
+    /// Nil where none is set up.
+    var mail: MailCourier? { state.withLock { $0.mail }?.holder }
+    var texts: TextCourier? { state.withLock { $0.texts } }
+
+    func close() async {
+        mail?.close()
+        await exchange.close()
+    }
+}
+
+extension Materials.Mail {
+    fileprivate func isSame(as other: Materials.Mail) -> Bool {
+        from == other.from && server.address == other.server.address && server.name == other.server.name
+            && server.extraTrust == other.server.extraTrust && server.login?.username == other.server.login?.username
+            && Secret.areSame(server.login?.password, other.server.login?.password)
+    }
+}
+
+extension Materials.Texts.Gateway {
+    fileprivate func isSame(as other: Materials.Texts.Gateway) -> Bool {
+        guard form == other.form, from == other.from, authority == other.authority,
+            Secret.areSame(password, other.password)
+        else { return false }
+        switch (mail, other.mail) {
+        case (nil, nil): return true
+        case (let mail?, let other?): return mail.isSame(as: other)
+        default: return false
+        }
+    }
+}
+
+extension Secret {
+    fileprivate static func areSame(_ a: Secret?, _ b: Secret?) -> Bool {
+        guard let a, let b else { return a == nil && b == nil }
+        return matches(a.reveal(), b.reveal())
+    }
+}
