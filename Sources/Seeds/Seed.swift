@@ -108,4 +108,6 @@ enum SeedBounds {
     static let digits = 6...8
     static let period = 1...3600
     static let secretBytes = 1...128
+    /// No button is pressed so often; the routes take no more either.
+    static let counter: ClosedRange<Int64> = 0...(1 << 48)
 }

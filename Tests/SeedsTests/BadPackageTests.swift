@@ -99,6 +99,8 @@ import World
             package("", data: "<Counter><PlainValue>99999999999999999999</PlainValue></Counter>"),
             "Counter must be a whole number")
         refused(
+            package("", data: "<Counter><PlainValue>281474976710657</PlainValue></Counter>"), "Counter must be at most")
+        refused(
             package("", algorithm: "totp", data: "<TimeInterval><PlainValue>0</PlainValue></TimeInterval>"), "from 1 to"
         )
         refused(

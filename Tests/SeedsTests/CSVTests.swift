@@ -60,6 +60,7 @@ import Testing
         ("totp,hex:31,u,,,,1", "2: counter: codes of a time"),
         ("hotp,hex:31,u,,,30,", "2: period: codes of a counter"),
         ("hotp,hex:31,u,,,,-1", "2: counter: must be a whole number"),
+        ("hotp,hex:31,u,,,,9223372036854775807", "2: counter: must be at most 281474976710656"),
         ("hotp,hex:31,,,,,", "2: neither username nor serial"),
         ("hotp,hex:31,u", "2: has 3 fields, where the first line names 7"),
         ("hotp,\"hex:31,u,,,,", "2: a quote is opened here"),

@@ -61,7 +61,11 @@ public enum CSVSeeds {
             kind = .totp(period: seconds)
         case "hotp":
             guard row["period"] == nil else { throw row.fault("period: codes of a counter (hotp) have none") }
-            kind = .hotp(counter: try row.number("counter") ?? 0)
+            let counter = try row.number("counter") ?? 0
+            guard SeedBounds.counter.contains(counter) else {
+                throw row.fault("counter: must be at most \(SeedBounds.counter.upperBound)")
+            }
+            kind = .hotp(counter: counter)
         default: throw row.fault("kind: must be totp or hotp")
         }
         let digits = try row.number("digits") ?? 6

@@ -32,6 +32,9 @@ struct PSKCKeyReading {
         switch algorithm {
         case "hotp":
             let counter = try number("Counter") ?? 0
+            guard SeedBounds.counter.contains(counter) else {
+                throw fault(data?["Counter"], "Counter must be at most \(SeedBounds.counter.upperBound)")
+            }
             kind = .hotp(counter: counter)
         case "totp":
             let period = try number("TimeInterval") ?? 30
