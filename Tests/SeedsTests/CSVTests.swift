@@ -78,6 +78,13 @@ import Testing
     @Test func theFirstLineNamesTheColumns() {
         #expect(messages("") == ["1: it is empty; its first line must name the columns"])
         #expect(messages("ana,hotp,hex:31\n").first?.hasPrefix("1: ana is no column") == true)
+        // The first token, where names were expected.
+        #expect(
+            messages("hex:3132333435363738,ana,hotp\n").first?.hasPrefix("1: what stands at place 1 here is no column")
+                == true)
+        #expect(
+            messages("secret,GEZDGNBVGY3TQOJQ,hotp\n").first?.hasPrefix("1: what stands at place 2 here is no column")
+                == true)
         #expect(messages("kind,sekret\n").first?.hasSuffix("; secret may be meant") == true)
         #expect(messages("kind,kind\n") == ["1: the column kind stands there twice"])
         #expect(messages("kind,username\n") == ["1: the column secret is missing"])

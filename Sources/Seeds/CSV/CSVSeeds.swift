@@ -90,7 +90,7 @@ public enum CSVSeeds {
         var encoding = row["encoding"]?.lowercased()
         for prefix in ["hex", "base32"] where text.lowercased().hasPrefix(prefix + ":") {
             guard encoding ?? prefix == prefix else {
-                throw row.fault("secret: begins with \(prefix): where the column encoding says \(encoding ?? "")")
+                throw row.fault("secret: begins with \(prefix): where the column encoding says something else")
             }
             encoding = prefix
             text = String(text.dropFirst(prefix.count + 1))
@@ -123,7 +123,7 @@ public enum CSVSeeds {
                     let meant = Spelling.nearest(to: name, among: known).map { "; \($0) may be meant" } ?? ""
                     throw SeedFault(
                         line: record.line,
-                        "\(name.prefix(40)) is no column; there are \(known.joined(separator: ", "))\(meant)")
+                        "\(Self.called(name, place)) is no column; there are \(known.joined(separator: ", "))\(meant)")
                 }
                 guard places.updateValue(place, forKey: name) == nil else {
                     throw SeedFault(line: record.line, "the column \(name) stands there twice")
@@ -134,6 +134,13 @@ public enum CSVSeeds {
             }
             self.places = places
             count = record.fields.count
+        }
+
+        /// Where there is no line of names the first token is here, with its secret.
+        private static func called(_ name: String, _ place: Int) -> String {
+            let isWord =
+                (1...12).contains(name.utf8.count) && name.utf8.allSatisfy { (0x61...0x7a).contains($0 | 0x20) }
+            return isWord ? name : "what stands at place \(place + 1) here"
         }
 
         func row(_ record: CSVReader.Record) throws(SeedFault) -> Row {
