@@ -162,6 +162,18 @@ import World
         #expect(failure.mayHaveArrived)
     }
 
+    /// What is no final yes, and no no: a reply that goes on and never ends, and replies of other verbs.
+    @Test(arguments: ["250-2.0.0 queued", "251 somewhere else", "354 and now?", "220 ready"])
+    func whatWasAnsweredStrangelyAfterTheDotMayHaveArrived(_ answer: String) async throws {
+        let test = try await TestMailServer.start { $0.faults = [.dot: [.answer(answer)]] }
+        // Long enough for a slow machine to come to the dot, where nothing more comes.
+        let deadline = answer.hasPrefix("250-") ? Duration.seconds(4) : patience
+        let failure = try failure(try await send(try server(test), mail(deadline: deadline)).first)
+        #expect(failure.mayHaveArrived)
+        #expect(failure.stage == .content)
+        #expect("\(failure)".hasSuffix("after \(answer.prefix(3)) \(answer.dropFirst(4))"))
+    }
+
     /// libcurl would wait two minutes, and the mail's own deadline would not end that.
     @Test(.timeLimit(.minutes(1))) func noAnswerToQuitIsWaitedFor() async throws {
         let test = try await TestMailServer.start {

@@ -95,7 +95,8 @@ final class SMTPMail {
     }
 
     private func failure(_ cause: SMTPFailure.Cause, _ reason: String) -> SMTPFailure {
-        SMTPFailure(cause, at: stage, reply: reply, mayHaveArrived: isWhole && code == 0, reason)
+        // Only a no is certain: any other answer to the content that is not the last word may have been a yes.
+        SMTPFailure(cause, at: stage, reply: reply, mayHaveArrived: isWhole && code < 400, reason)
     }
 }
 

@@ -84,5 +84,8 @@ public struct SMTPFailure: Error, Sendable, Equatable, CustomStringConvertible {
         self.reason = reason
     }
 
-    public var description: String { reply.map { "\(stage.rawValue): \($0)" } ?? "\(stage.rawValue): \(reason)" }
+    public var description: String {
+        guard let reply else { return "\(stage.rawValue): \(reason)" }
+        return cause == .refused ? "\(stage.rawValue): \(reply)" : "\(stage.rawValue): \(reason), after \(reply)"
+    }
 }
