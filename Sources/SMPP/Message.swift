@@ -9,13 +9,19 @@ public struct SMPPMessage: Sendable {
     public var text: String
     /// The gateway gives up after that.
     public var validity: Duration?
+    /// From here to the outcome: half of it to wait for its turn, and for the answer what is left. Nil: as the options have it.
+    public var limit: Duration?
 
-    public init(id: String, from: SMPPAddress? = nil, to: String, text: String, validity: Duration? = nil) {
+    public init(
+        id: String, from: SMPPAddress? = nil, to: String, text: String, validity: Duration? = nil,
+        limit: Duration? = nil
+    ) {
         self.id = id
         self.from = from
         self.to = to
         self.text = text
         self.validity = validity
+        self.limit = limit
     }
 }
 

@@ -105,7 +105,7 @@ package struct SMPPSession {
             let submission = try Submission(message, options)
             if isClosing { throw .undeliverable("the connection to the gateway is being closed") }
             if isDown, let trouble { throw .undeliverable(trouble) }
-            guard desk.take(submission, id: message.id, as: ticket, now) else {
+            guard desk.take(submission, id: message.id, within: message.limit, as: ticket, now) else {
                 settle([(ticket, .retry("\(options.queue) messages wait already"))])
                 return
             }

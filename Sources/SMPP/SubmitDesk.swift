@@ -12,6 +12,7 @@ struct SubmitDesk {
     private struct Sent {
         let part: Part
         let at: Instant
+        let answerBy: Instant
     }
 
     private struct Progress {
@@ -22,6 +23,8 @@ struct SubmitDesk {
         /// The worst that became of a part.
         var verdict: SMPPOutcome?
         let giveUpAt: Instant
+        /// Nil: as the options have it.
+        let end: Instant?
 
         /// Nothing more of it is to be sent.
         var isLost: Bool { (verdict?.rank ?? 0) > SMPPOutcome.ambiguous("").rank }
@@ -57,7 +60,7 @@ struct SubmitDesk {
 
     func nextDeadline(before limit: Instant) -> Instant {
         var next = limit
-        for sent in underWay.values { next = min(next, sent.at + options.responseTimeout) }
+        for sent in underWay.values { next = min(next, sent.answerBy) }
         if hasWaiting, underWay.count < options.window { next = min(next, max(nextTurn, pausedUntil)) }
         return next
     }
@@ -66,13 +69,14 @@ struct SubmitDesk {
 
     /// False if too many are there already.
     mutating func take(
-        _ submission: Submission, id: String, as ticket: SMPPSession.Ticket, _ now: Instant
+        _ submission: Submission, id: String, within limit: Duration?, as ticket: SMPPSession.Ticket, _ now: Instant
     ) -> Bool {
         guard messages.count < options.queue else { return false }
         let count = submission.parts.count
-        let giveUpAt = now + options.patience
+        let giveUpAt = now + (limit.map { $0 / 2 } ?? options.patience)
         messages[ticket] = Progress(
-            id: id, waiting: count, messageIDs: Array(repeating: "", count: count), giveUpAt: giveUpAt)
+            id: id, waiting: count, messageIDs: Array(repeating: "", count: count), giveUpAt: giveUpAt,
+            end: limit.map { now + $0 })
         earliestGiveUp = min(earliestGiveUp ?? giveUpAt, giveUpAt)
         for (index, body) in submission.parts.enumerated() {
             queue.append(Part(ticket: ticket, index: index, body: body))
@@ -107,7 +111,8 @@ struct SubmitDesk {
     mutating func sent(_ part: Part, as sequence: UInt32, _ now: Instant) {
         messages[part.ticket]?.waiting -= 1
         messages[part.ticket]?.underWay += 1
-        underWay[sequence] = Sent(part: part, at: now)
+        let answerBy = messages[part.ticket]?.end ?? now + options.responseTimeout
+        underWay[sequence] = Sent(part: part, at: now, answerBy: answerBy)
         guard options.throughput > 0 else { return }
         nextTurn = max(nextTurn, now) + .seconds(1) / options.throughput
     }
@@ -153,8 +158,9 @@ struct SubmitDesk {
 
     /// The parts whose answer has not come in time.
     mutating func overdue(_ now: Instant) -> [(SMPPSession.Ticket, SMPPOutcome)] {
-        let late = underWay.filter { $0.value.at + options.responseTimeout <= now }
-        return unanswered(late.keys.sorted(), "no answer in \(options.responseTimeout.components.seconds) s")
+        underWay.filter { $0.value.answerBy <= now }.sorted { $0.key < $1.key }.flatMap { sequence, sent in
+            unanswered([sequence], "no answer in \((sent.answerBy - sent.at).components.seconds) s")
+        }
     }
 
     /// The connection is gone: of what is under way nobody knows.
@@ -178,8 +184,7 @@ struct SubmitDesk {
     /// Those that have waited too long. Without a connection that is the reason.
     mutating func giveUp(_ now: Instant, _ trouble: String?) -> [(SMPPSession.Ticket, SMPPOutcome)] {
         guard let earliestGiveUp, earliestGiveUp <= now else { return [] }
-        let waited = "no turn in \(options.patience.components.seconds) s"
-        return drop(trouble.map(SMPPOutcome.undeliverable) ?? .retry(waited)) { $0.giveUpAt <= now }
+        return drop(trouble.map(SMPPOutcome.undeliverable) ?? .retry("no turn in time")) { $0.giveUpAt <= now }
     }
 
     /// All those that wait: they could not be sent.

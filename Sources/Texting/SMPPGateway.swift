@@ -7,14 +7,15 @@ import World
 public final class SMPPGateway: TextGateway {
     public let name: String
     private let client: SMPPClient
+    private let limit: Duration
 
     /// `limit`: how long it is waited for; its own deadlines fit into that.
     public init(
         name: String, options: SMPPOptions, limit: Duration, loop: EventLoop, randomness: any Randomness, log: Log
     ) {
         self.name = name
+        self.limit = limit
         var options = options
-        // A turn first, then the answer.
         options.patience = limit / 2
         options.responseTimeout = limit / 2
         client = SMPPClient(options, loop: loop, randomness: randomness) { receipt in
@@ -27,7 +28,9 @@ public final class SMPPGateway: TextGateway {
     public var trouble: String? { client.trouble }
 
     public func send(_ message: TextMessage, within limit: Duration) async -> GatewayOutcome {
-        switch await client.send(SMPPMessage(id: message.id, to: message.to, text: message.text)) {
+        let submitted = SMPPMessage(
+            id: message.id, to: message.to, text: message.text, limit: min(limit, self.limit))
+        return switch await client.send(submitted) {
         case .accepted: .accepted
         case .refused(let reason): .refused(reason)
         case .retry(let reason): .busy(nil, reason)

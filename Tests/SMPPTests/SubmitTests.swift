@@ -74,9 +74,24 @@ import World
             }
             bench.pass(.milliseconds(500))
         }
-        #expect(bench.settled[ticket] == .retry("no turn in 15 s"))
+        #expect(bench.settled[ticket] == .retry("no turn in time"))
         // At once, and after 1, 2 and 4 seconds more.
         #expect(count == 4)
+    }
+
+    @Test func aMessageMayHaveATimeOfItsOwn() throws {
+        var bench = Bench { $0.window = 1 }
+        bench.bind()
+        let (first, second) = (bench.submit(within: .seconds(4)), bench.submit(within: .seconds(4)))
+        bench.pass(.milliseconds(1999))
+        #expect(bench.settled.isEmpty)
+        // No turn in half of it; whose turn came at once has all of it.
+        bench.pass(.milliseconds(1))
+        #expect(bench.settled == [second: .retry("no turn in time")])
+        bench.pass(.milliseconds(1999))
+        #expect(bench.settled[first] == nil)
+        bench.pass(.milliseconds(1))
+        #expect(bench.settled[first] == .ambiguous("no answer in 4 s"))
     }
 
     @Test func whatAnswersMean() throws {

@@ -54,6 +54,21 @@ import World
         await smsc.stop()
     }
 
+    /// Others have used up most of the time that a message has.
+    @Test func noLongerThanIsSaid() async throws {
+        var script = FakeSMSC.Script()
+        script.answer = { _ in .silence }
+        let smsc = try await FakeSMSC.start(script)
+        try await Scene.with { scene in
+            let one = gateway(scene, port: smsc.port)
+            let outcome = await one.send(message(), within: .seconds(2))
+            // On a machine that is slow enough it was not even bound.
+            #expect(outcome.word == .ambiguous || smsc.record.submits.isEmpty, "\(outcome)")
+            await one.close()
+        }
+        await smsc.stop()
+    }
+
     @Test func aWrongPasswordReachesNobody() async throws {
         let smsc = try await FakeSMSC.start()
         try await Scene.with { scene in

@@ -73,9 +73,11 @@ struct Bench {
         #expect(session.phase == .bound)
     }
 
-    @discardableResult mutating func submit(_ text: String = "Code 123456", id: String? = nil) -> UInt64 {
+    @discardableResult mutating func submit(
+        _ text: String = "Code 123456", id: String? = nil, within limit: Duration? = nil
+    ) -> UInt64 {
         lastTicket += 1
-        let message = SMPPMessage(id: id ?? "id\(lastTicket)", to: "+491701234567", text: text)
+        let message = SMPPMessage(id: id ?? "id\(lastTicket)", to: "+491701234567", text: text, limit: limit)
         session.submit(message, as: lastTicket, now)
         look()
         return lastTicket
