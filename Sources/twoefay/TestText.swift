@@ -31,7 +31,8 @@ extension Tool {
         if let fault = FieldRule.phone(number) {
             throw Failure(.usage, "--to \(fault)", next: "With the country and without spaces.")
         }
-        guard let texts = try Materials.load(settings, at: SystemTime().now()).texts else {
+        let materials = try Materials.load(settings, at: SystemTime().now())
+        guard let texts = materials.texts else {
             throw Failure(
                 .notFound, "no gateway is set",
                 next: "Name one under 'sms.gateways' in the settings; docs/sms.md shows how.")
@@ -46,7 +47,7 @@ extension Tool {
         let values = WordingValues(website: "Twoefay", code: Secret(utf8: "123456"), minutes: 5)
         let text =
             invocation.value("text")
-            ?? Wording.builtIn.note(.loginCode, values, language: invocation.value("language")).text
+            ?? materials.wording.note(.loginCode, values, language: invocation.value("language")).text
         let id = SystemRandomness().bytes(16)
         let message = TextMessage(id: Hex.encode(id), to: number, text: text)
         let report: TextReport

@@ -1,3 +1,4 @@
+import Glibc
 import JSON
 import TestSupport
 import Testing
@@ -37,6 +38,22 @@ import Testing
         #expect(json["accepted"]?.bool == true && json["gateway"]?.string == "up")
         #expect(json["parts"]?.integer == 1 && json["cost"]?.string == "0.075")
         #expect(gateway.asked.last?.query["text"]?.contains("123456") == true)
+    }
+
+    @Test func saysWhatTheWordsOfTheInstallationSay() async throws {
+        let gateway = try await TestGateway { _ in .status(202, "0: Accepted for delivery") }
+        let installed = try await installed(gateway)
+        mkdir(installed.directory("relay/words"), 0o755)
+        try TextFile.write(
+            "msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"Voici {code}\"\n",
+            to: installed.directory("relay/words/fr.po"))
+        var settings = try TextFile.read(installed.settings)
+        try settings.set("templates.directory", to: "words")
+        try TextFile.write(settings, to: installed.settings)
+        let sent = try await BuiltProgram.twoefay(
+            "--config", installed.settings, "sms", "test", "--to", "+4915112345678", "--language", "fr-CA")
+        #expect(sent.status == 0, "\(sent.errors)")
+        #expect(gateway.asked.last?.query["text"] == "Voici 123456")
     }
 
     @Test func saysWhyNobodyTookIt() async throws {
