@@ -111,11 +111,21 @@ public final class TextExchange: Sendable {
             case .unsuited, .busy, .down, .fault: continue
             }
         }
-        if let bound {
-            let reason = tries.last?.outcome.reason ?? "left alone for a while"
-            return report(.ambiguous("\(bound): no answer before, and now: \(reason)"), message, tries)
+        return report(bound.map { notAgain(tries, routes, by: $0) } ?? nothing(tries, routes), message, tries)
+    }
+
+    /// A gateway may have taken it before, and has not taken it now.
+    private func notAgain(
+        _ tries: [TextReport.Try], _ routes: [TextRouting.Route], by bound: String
+    ) -> MessageOutcome {
+        let reason = "\(bound): no answer before, and now: \(tries.last?.outcome.reason ?? "left alone for a while")"
+        switch tries.last?.outcome {
+        // It has heard of it once only, and may hear of it again in a moment.
+        case nil where !routes.isEmpty, .busy, .down:
+            let now = time.instant()
+            return .retryAfter(breakers.withLock { $0[bound]?.wait(at: now) }, reason)
+        default: return .ambiguous(reason)
         }
-        return report(nothing(tries, routes), message, tries)
     }
 
     /// No gateway took it.
@@ -172,9 +182,11 @@ public final class TextExchange: Sendable {
         }
     }
 
-    /// The gateways that are left alone now.
+    /// The gateways that are left alone now. One whose pause is over is none of them: a message has to find out, and where
+    /// none is let come because of this, none would.
     public var leftAlone: [String] {
-        breakers.withLock { breakers in breakers.filter { $0.value.isOpen }.keys.sorted() }
+        let now = time.instant()
+        return breakers.withLock { breakers in breakers.filter { $0.value.wait(at: now) != nil }.keys.sorted() }
     }
 
     /// Nil while some gateway takes messages, as far as is known.

@@ -89,8 +89,8 @@ import Testing
             #expect(second.asked.isEmpty)
             // Nor at the next attempt, whatever became of the first gateway.
             await first.goDown()
-            guard case .ambiguous(_) = await scene.send(message(1), over: exchange).outcome else {
-                Issue.record("it was said to be known")
+            guard case .retryAfter(_, _) = await scene.send(message(1), over: exchange).outcome else {
+                Issue.record("it was not to be asked again")
                 return
             }
             #expect(second.asked.isEmpty)

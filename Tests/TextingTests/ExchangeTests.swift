@@ -71,6 +71,9 @@ import World
                 return
             }
             #expect(exchange.trouble != nil && exchange.leftAlone == ["first", "second"])
+            // Nobody would find out whether they are back, if none were let come until they are.
+            scene.time.advance(by: .seconds(4))
+            #expect(exchange.trouble == nil && exchange.leftAlone == ["second"])
         }
     }
 
@@ -184,6 +187,31 @@ import World
                 #expect(await scene.send(message(number), over: exchange).outcome == .accepted(by: "second"))
             }
             #expect(first.got.count == 3 && second.got.count == 17)
+        }
+    }
+
+    /// Three messages at once: nobody knows what became of them, and the gateway is left alone for it.
+    @Test func whatMayHaveBeenTakenIsAskedForOnceMore() async throws {
+        try await Scene.with { scene in
+            let (first, second, exchange) = pair(scene) { _ in .ambiguous("no answer in time") }
+            for number in 1...3 { _ = await scene.send(message(number), over: exchange) }
+            scene.time.advance(by: .seconds(1))
+            let reason = "first: no answer before, and now: left alone for a while"
+            for number in 1...3 {
+                let outcome = await scene.send(message(number), over: exchange).outcome
+                #expect(outcome == .retryAfter(.seconds(4), reason))
+            }
+            scene.time.advance(by: .seconds(4))
+            first.answer { _ in .down("not reached") }
+            let outcome = await scene.send(message(1), over: exchange).outcome
+            #expect(outcome == .retryAfter(.seconds(10), "first: no answer before, and now: not reached"))
+            scene.time.advance(by: .seconds(10))
+            first.answer { _ in .accepted }
+            for number in 1...3 {
+                #expect(await scene.send(message(number), over: exchange).outcome == .accepted(by: "first"))
+            }
+            // Twice each: what was not reached has heard nothing.
+            #expect(first.got.count == 7 && second.got.isEmpty)
         }
     }
 
