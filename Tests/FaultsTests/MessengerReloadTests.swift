@@ -65,7 +65,7 @@ import Testing
             try settings.set("sms.gateways", to: "[]")
             settings =
                 settings.split(separator: "\n").filter { !$0.hasPrefix("  allow:") }.joined(separator: "\n") + "\n"
-            try settings.set("policy.lifetime", to: "200")
+            try settings.set("policies.lifetime", to: "200")
         }
         try await reload(scene, 3)
         #expect(try await scene.relay.logged("event=daemon.restart").contains("other settings have changed"))
