@@ -24,11 +24,13 @@ public struct CodeFactor: Sendable, Equatable {
     public let failedAt: Timestamp?
     public let createdAt: Timestamp
     public let confirmedAt: Timestamp?
+    /// Its user was asked for it, and approved.
+    public let isApproved: Bool
 
     public init(
         id: FactorID, kind: Factor, state: FactorState, secret: [UInt8]?, algorithm: OTPAlgorithm, digits: Int,
         period: Int?, counter: Int64, address: String?, failures: Int, failedAt: Timestamp?, createdAt: Timestamp,
-        confirmedAt: Timestamp?
+        confirmedAt: Timestamp?, isApproved: Bool = false
     ) {
         self.id = id
         self.kind = kind
@@ -43,6 +45,7 @@ public struct CodeFactor: Sendable, Equatable {
         self.failedAt = failedAt
         self.createdAt = createdAt
         self.confirmedAt = confirmedAt
+        self.isApproved = isApproved
     }
 }
 

@@ -50,11 +50,11 @@ import World
         let (mail, text) = (await ada.rig.mails.next(), await ada.rig.texts.next())
         #expect(mail.to == Self.mail && text.to == Self.number)
         #expect(mail.language == "de")
-        let code = try digits(mail)
+        let code = try addressCode(mail)
         #expect(try await !ada.confirm(Self.mail, ada.wrong(code)))
         #expect(await refusal { try await ada.confirm(Self.mail, code) } == .limited(retryAfter: .seconds(5)))
         // Each counts for itself.
-        #expect(try await ada.confirm(Self.number, try digits(text)))
+        #expect(try await ada.confirm(Self.number, try addressCode(text)))
         ada.rig.time.advance(by: .seconds(5))
         #expect(try await ada.confirm(Self.mail, code))
         #expect(try await states(ada) == ["sms active \(Self.number)", "mail active \(Self.mail)"])
@@ -64,18 +64,13 @@ import World
         #expect(try ada.rig.count("SELECT count(*) FROM sent_code") == 0)
     }
 
-    private func digits(_ message: Message) throws -> String {
-        guard case .code(let code) = message.content, code.purpose == .address else { throw RigFailure("no code") }
-        return String(decoding: code.digits.reveal(), as: UTF8.self)
-    }
-
     @Test(arguments: StoreKind.all) func aNewAddressWaitsAndTheOldOneCounts(kind: StoreKind) async throws {
         let ada = try await person(kind, email: Self.mail)
         let other = "ada@example.org"
         let changed = try await ada.change { $0.addresses.updateValue(other, forKey: .mail) }
         #expect(changed.waiting.map(\.text) == [other] && changed.user.email == Self.mail)
         #expect(try await states(ada) == ["mail active \(Self.mail)", "mail waiting \(other)"])
-        let code = try digits(await ada.rig.mails.next())
+        let code = try addressCode(await ada.rig.mails.next())
         #expect(try await ada.confirm(other, code))
         #expect(try await states(ada) == ["mail active \(other)"])
         #expect(try ada.rig.text("SELECT email FROM user") == other)
@@ -95,9 +90,9 @@ import World
         let ada = try await person(kind)
         let (first, second) = ("a@example.org", "b@example.org")
         _ = try await ada.change { $0.addresses.updateValue(first, forKey: .mail) }
-        let old = try digits(await ada.rig.mails.next())
+        let old = try addressCode(await ada.rig.mails.next())
         _ = try await ada.change { $0.addresses.updateValue(second, forKey: .mail) }
-        let new = try digits(await ada.rig.mails.next())
+        let new = try addressCode(await ada.rig.mails.next())
         #expect(old != new)
         #expect(try await !ada.confirm(second, old))
         ada.rig.time.advance(by: .seconds(5))
@@ -106,7 +101,7 @@ import World
 
     @Test(arguments: StoreKind.all) func sentAgainTheEarlierCodeStaysValid(kind: StoreKind) async throws {
         let ada = try await person(kind, ["addresses": "confirmed"], email: Self.mail)
-        let first = try digits(await ada.rig.mails.next())
+        let first = try addressCode(await ada.rig.mails.next())
         for _ in 2...5 {
             ada.rig.time.advance(by: .seconds(10))
             try await ada.sendCode(to: Self.mail)
@@ -118,20 +113,20 @@ import World
         #expect(again == .limited(retryAfter: .seconds(260)))
         ada.rig.time.advance(by: .seconds(260))
         try await ada.sendCode(to: Self.mail)
-        let last = try digits(await ada.rig.mails.next())
+        let last = try addressCode(await ada.rig.mails.next())
         #expect(first != last)
         #expect(try await ada.confirm(Self.mail, last))
     }
 
     @Test(arguments: StoreKind.all) func afterTenMinutesACodeIsOver(kind: StoreKind) async throws {
         let ada = try await person(kind, ["addresses": "confirmed"], email: Self.mail)
-        let code = try digits(await ada.rig.mails.next())
+        let code = try addressCode(await ada.rig.mails.next())
         ada.rig.time.advance(by: .seconds(600))
         #expect(try await !ada.confirm(Self.mail, code))
         // The address still waits.
         ada.rig.time.advance(by: .seconds(5))
         try await ada.sendCode(to: Self.mail)
-        #expect(try await ada.confirm(Self.mail, try digits(await ada.rig.mails.next())))
+        #expect(try await ada.confirm(Self.mail, try addressCode(await ada.rig.mails.next())))
     }
 
     @Test(arguments: StoreKind.all) func anAddressIsOnesOwnWithinTheWebsite(kind: StoreKind) async throws {
@@ -144,7 +139,7 @@ import World
         var codes: [String] = []
         for person in [ada, bob] {
             _ = try await person.change { $0.addresses.updateValue(both, forKey: .mail) }
-            codes.append(try digits(await ada.rig.mails.next()))
+            codes.append(try addressCode(await ada.rig.mails.next()))
         }
         #expect(try await ada.confirm(both, codes[0]))
         #expect(await refusal { try await bob.confirm(both, codes[1]) } == taken)
@@ -156,7 +151,7 @@ import World
 
     @Test(arguments: StoreKind.all) func ofManyConfirmsOneCounts(kind: StoreKind) async throws {
         let ada = try await person(kind, ["addresses": "confirmed"], email: Self.mail)
-        let code = try digits(await ada.rig.mails.next())
+        let code = try addressCode(await ada.rig.mails.next())
         let results = await withTaskGroup(of: Bool?.self) { group in
             for _ in 0..<30 { group.addTask { try? await ada.confirm(Self.mail, code) } }
             return await group.reduce(into: []) { $0.append($1) }
@@ -177,7 +172,7 @@ import World
         #expect(elsewhere == Relay.noApproval)
         let changed = try await ada.change(challenge) { $0.addresses.updateValue(Self.mail, forKey: .mail) }
         #expect(changed.waiting.count == 1)
-        #expect(try await ada.confirm(Self.mail, try digits(await ada.rig.mails.next())))
+        #expect(try await ada.confirm(Self.mail, try addressCode(await ada.rig.mails.next())))
         // Names are no factor.
         #expect(try await ada.change { $0.displayName = "Ada" }.user.displayName == "Ada")
     }
@@ -195,32 +190,5 @@ import World
         let refused = await refusal { try await ada.sendCode(to: Self.number) }
         #expect(refused == .limited(retryAfter: Relay.textPause))
         #expect(ada.rig.texts.sent.count == limits.userHour)
-    }
-}
-
-extension Person {
-    fileprivate func change(
-        _ approval: ChallengeID? = nil, _ edit: (inout UserChange) -> Void
-    ) async throws -> ChangedUser {
-        var change = UserChange()
-        edit(&change)
-        let edited = change
-        return try await rig.on { relay in
-            try await relay.change(
-                username: username, edited, approval: approval, by: website, as: relay.operations.new())
-        }
-    }
-
-    fileprivate func confirm(_ address: String, _ code: String) async throws -> Bool {
-        try await rig.on { relay in
-            try await relay.confirm(
-                address: address, code: code, username: username, by: website, as: relay.operations.new())
-        }
-    }
-
-    fileprivate func sendCode(to address: String) async throws {
-        try await rig.on { relay in
-            try await relay.sendCode(to: address, username: username, by: website, as: relay.operations.new())
-        }
     }
 }

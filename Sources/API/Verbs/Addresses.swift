@@ -31,7 +31,7 @@ enum Addresses {
                 answers: [
                     (200, "confirmed: true, or false for a wrong code, which counts"),
                     (202, "without otp: a code is on its way"),
-                    (409, "that address waits for no code, or is another's"),
+                    (409, "that address waits for no code, needs an approval by now, or is another's"),
                     (429, "too many codes went there, or too soon after a wrong one"),
                 ])),
     ]

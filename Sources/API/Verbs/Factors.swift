@@ -25,7 +25,7 @@ enum Factors {
                 .website(confirmTOTP), [P.otp.required],
                 answers: [
                     (200, "confirmed: true, or false for a wrong code, which counts"),
-                    (409, "nothing waits for a first code"), paused,
+                    (409, "nothing waits for a first code, or the user has to approve of it by now"), paused,
                 ])),
         Route("DELETE", "/user/{username}/totp", "Drops the app", Form(.website(drop(.totp)), answers: dropped)),
         Route(

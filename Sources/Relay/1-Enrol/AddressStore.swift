@@ -7,8 +7,12 @@ public protocol AddressStore: Sendable {
     /// The counters of the codes that were sent to confirm an address, and that still do.
     func sentCodes(of factor: FactorID, at: Timestamp) async throws(StoreFailure) -> [Int64]
     /// The address counts from now on, as the user's own too.
-    func confirm(address factor: CodeFactor, of user: UserID, code: Int64, at: Timestamp, as operation: Operation)
-        async throws(StoreFailure) -> Written
+    ///
+    /// - Parameter hasWord: as for other factors; of an address that the user had at the registration nobody is asked.
+    func confirm(
+        address factor: CodeFactor, of user: UserID, code: Int64, hasWord: Bool, at: Timestamp,
+        as operation: Operation
+    ) async throws(StoreFailure) -> Written
     func send(_ sending: CodeSending, as operation: Operation) async throws(StoreFailure) -> SendOutcome
 }
 

@@ -17,7 +17,8 @@ extension Relay {
             }
             return sent.first { waiting.accepts(code, secret: secret, counter: $0) }
         } write: { (waiting, counter, now) async throws(StoreFailure) in
-            try await store.confirm(address: waiting, of: user.id, code: counter, at: now, as: operation)
+            try await store.confirm(
+                address: waiting, of: user.id, code: counter, hasWord: hasWord(nil, website), at: now, as: operation)
         }
     }
 
@@ -34,6 +35,7 @@ extension Relay {
         to address: String, of user: UserRow, by website: Website, as operation: Operation
     ) async throws(Refusal) {
         guard let factor = Self.waiting(address, try await factors(of: user.id)) else { throw Self.nothingWaits }
+        try requireWord(for: factor, "address", user, website)
         try requireReach(Address(factor.kind, address), "address")
         let now = time.now()
         // One request may send to a mail address and to a number; what comes again sends nothing again.

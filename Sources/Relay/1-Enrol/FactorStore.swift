@@ -11,8 +11,12 @@ public protocol FactorStore: Sendable {
     func enrol(_ enrolment: Enrolling, website: WebsiteID, as operation: Operation)
         async throws(StoreFailure) -> EnrolOutcome
     /// The waiting factor counts from now on, in the place of one that did.
-    func confirm(_ factor: CodeFactor, of user: UserID, counter: Int64, at: Timestamp, as operation: Operation)
-        async throws(StoreFailure) -> Written
+    ///
+    /// - Parameter hasWord: the website's word is enough; without, the user has approved of it, or nothing is bound of the
+    ///   user's own yet.
+    func confirm(
+        _ factor: CodeFactor, of user: UserID, counter: Int64, hasWord: Bool, at: Timestamp, as operation: Operation
+    ) async throws(StoreFailure) -> Written
     /// A hardware token was found again: its next counter.
     func resynchronise(_ factor: CodeFactor, of user: UserID, counter: Int64, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> Written
@@ -151,6 +155,21 @@ extension Relay {
         guard user.isProved, website.policy.activationApproval == nil else { return nil }
         return try await approved(
             .code(kind, of: user.id, address: address), by: approval, user, website, operation)
+    }
+
+    /// What waits since a time in which nobody had to be asked counts no more without the user's approval once they have a
+    /// factor of their own: it may be somebody else's who had the session then. An address of the registration is known.
+    func requireWord(
+        for waiting: CodeFactor, _ parameter: String, _ user: UserRow, _ website: Website
+    ) throws(Refusal) {
+        guard waiting.state == .waiting, user.isProved, !hasWord(nil, website), !waiting.isApproved else { return }
+        let known = [user.email, user.phone].compactMap { $0.map { Array($0.utf8) } }
+        if let address = waiting.address, known.contains(Array(address.utf8)) { return }
+        throw .conflict([
+            FieldFault(
+                parameter, .state,
+                "was begun before the user had a factor of their own: begin it anew, and the user is asked to approve")
+        ])
     }
 
     /// Writes a factor down.

@@ -74,7 +74,8 @@ extension Relay {
                 $0 > waiting.counter && waiting.accepts(code, secret: secret, counter: $0)
             }
         } write: { (waiting, step, now) async throws(StoreFailure) in
-            try await self.store.confirm(waiting, of: user.id, counter: step, at: now, as: operation)
+            try await self.store.confirm(
+                waiting, of: user.id, counter: step, hasWord: self.hasWord(nil, website), at: now, as: operation)
         }
     }
 

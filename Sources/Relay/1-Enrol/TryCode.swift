@@ -31,6 +31,7 @@ extension Relay {
             else {
                 throw .conflict([FieldFault(parameter, .state, "has nothing that this code could be for")])
             }
+            try requireWord(for: factor, parameter, user, website)
             if let pause = pause(of: [factor], at: now) {
                 metrics.reached(.guess)
                 throw .limited(retryAfter: pause)

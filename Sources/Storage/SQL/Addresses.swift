@@ -54,7 +54,8 @@ extension Store: AddressStore {
     }
 
     public func confirm(
-        address factor: CodeFactor, of user: UserID, code: Int64, at now: Timestamp, as operation: Operation
+        address factor: CodeFactor, of user: UserID, code: Int64, hasWord: Bool, at now: Timestamp,
+        as operation: Operation
     ) async throws(StoreFailure) -> Written {
         let marked: [SQLValue] = [.id(user), .id(operation)]
         let guards = [
@@ -65,7 +66,7 @@ extension Store: AddressStore {
         let change = Change(
             "confirm", operation,
             Factors.confirmed(
-                factor, of: user, counter: factor.counter, guards: guards, at: now, as: operation),
+                factor, of: user, counter: factor.counter, hasWord: hasWord, guards: guards, at: now, as: operation),
             reads: [AddressRows.taken(factor.kind, factor.address, user: user)])
         return try await run(
             Query(change: change) { rows in rows.happened ? .done : rows[1].isEmpty ? .changed : .taken })

@@ -6,7 +6,7 @@ enum CodeFactors {
     /// Of a table or alias `f`.
     static let columns = """
         f.id, f.kind, f.state, f.secret, f.algorithm, f.digits, f.period, f.counter, f.address, f.failures, f.failed_at,
-        f.created_at, f.confirmed_at
+        f.created_at, f.confirmed_at, f.approval
         """
 
     /// - Parameter first: the place of the first of these columns.
@@ -17,6 +17,7 @@ enum CodeFactors {
             digits: Int(try row.integer(first + 5)), period: try row.optionalInteger(first + 6).map { Int($0) },
             counter: try row.integer(first + 7), address: try row.optionalText(first + 8),
             failures: Int(try row.integer(first + 9)), failedAt: try row.optionalMoment(first + 10),
-            createdAt: try row.moment(first + 11), confirmedAt: try row.optionalMoment(first + 12))
+            createdAt: try row.moment(first + 11), confirmedAt: try row.optionalMoment(first + 12),
+            isApproved: try !row.isNull(first + 13))
     }
 }

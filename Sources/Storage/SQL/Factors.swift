@@ -46,9 +46,11 @@ extension Store: FactorStore {
     }
 
     public func confirm(
-        _ factor: CodeFactor, of user: UserID, counter: Int64, at now: Timestamp, as operation: Operation
+        _ factor: CodeFactor, of user: UserID, counter: Int64, hasWord: Bool, at now: Timestamp,
+        as operation: Operation
     ) async throws(StoreFailure) -> Written {
-        let writes = Factors.confirmed(factor, of: user, counter: counter, at: now, as: operation)
+        let writes = Factors.confirmed(
+            factor, of: user, counter: counter, hasWord: hasWord, at: now, as: operation)
         return try await run(
             Query(change: Change("confirm", operation, writes)) { rows in rows.happened ? .done : .changed })
     }
@@ -143,15 +145,15 @@ public enum Factors {
     ///
     /// - Parameter guards: take the mark of the user's row away where something else does not hold.
     static func confirmed(
-        _ factor: CodeFactor, of user: UserID, counter: Int64, guards: [Step] = [], at now: Timestamp,
-        as operation: Operation
+        _ factor: CodeFactor, of user: UserID, counter: Int64, hasWord: Bool, guards: [Step] = [],
+        at now: Timestamp, as operation: Operation
     ) -> [Step] {
         let mine: [SQLValue] = [.id(user), .id(operation)]
         return [
             Step(Locks.hold, .id(user)),
             Step(
                 markUserOfWaiting, .id(operation), .id(user), .id(factor.id), .integer(factor.counter),
-                .integer(Int64(factor.failures))),
+                .integer(Int64(factor.failures)), .bool(hasWord)),
         ] + guards + [
             Step(
                 auditConfirmed,
@@ -239,11 +241,13 @@ private let prove = Statement(
 
 private let whyNot = Statement("SELECT state, \(counts) FROM user WHERE id = ? AND website_id = ?")
 
+/// Without a word only what the user has approved of, or has had since the registration, or when nothing is bound yet.
 private let markUserOfWaiting = Statement(
     """
     UPDATE user SET operation = ? WHERE id = ? AND state = 'active' AND EXISTS
     (SELECT 1 FROM factor f WHERE f.id = ? AND f.user_id = user.id AND f.state = 'waiting' AND f.counter = ?
-    AND f.failures = ?)
+    AND f.failures = ? AND (? = 1 OR user.proved_at IS NULL OR f.approval IS NOT NULL
+    OR f.address = user.email OR f.address = user.phone))
     """)
 
 private let dropReplaced = Statement(

@@ -70,7 +70,7 @@ extension Row {
             websiteName: try text(4), userName: try optionalText(5), language: try optionalText(6),
             address: try optionalText(10), content: content, createdAt: try moment(11), expiresAt: try moment(12),
             attempts: Int(try integer(13)), reason: try optionalText(14), doubtedAt: try optionalMoment(15),
-            deadline: try optionalMoment(30))
+            deadline: try optionalMoment(31))
     }
 }
 

@@ -310,7 +310,7 @@ enum Sample {
         guard let waiting = try await store.factors(of: id(53)).first(where: { $0.state == .waiting }) else { return }
         _ = try await store.countWrong(
             WrongCode(user: id(53), factors: [waiting], challenge: id(53), guesses: 1, at: now), as: operation())
-        _ = try await store.confirm(waiting, of: id(53), counter: 1, at: now, as: operation())
+        _ = try await store.confirm(waiting, of: id(53), counter: 1, hasWord: false, at: now, as: operation())
         _ = try await store.resynchronise(waiting, of: id(53), counter: 2, at: now, as: operation())
         _ = try await store.drop(.recovery, of: id(52), by: .website, at: now, as: operation())
         try await runAddresses(on: store, operation)
@@ -373,7 +373,8 @@ enum Sample {
                 CodeSending(user: id(54), code: code, charge: new.kind == .sms ? charge : nil, since: now),
                 as: operation())
             _ = try await store.sentCodes(of: new.id, at: now)
-            _ = try await store.confirm(address: waiting, of: id(54), code: 0, at: now, as: operation())
+            _ = try await store.confirm(
+                address: waiting, of: id(54), code: 0, hasWord: true, at: now, as: operation())
         }
     }
 
