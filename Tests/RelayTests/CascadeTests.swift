@@ -264,6 +264,22 @@ import World
         #expect(try stage.rig.count("SELECT count(*) FROM audit WHERE event = 'factor.begun'") == 1)
     }
 
+    /// What a website says for its users is a phone's word, however far the cascade has gone.
+    @Test(arguments: StoreKind.all) func theWebsitesLateWordIsAPhones(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind, policies: ["answers": "website"])
+        try stage.give(.mail)
+        let asked = try await stage.login()
+        try await stage.later(.seconds(30))
+        #expect(try await stage.steps(asked) == "push expired, mail sent")
+        let result = try await stage.rig.on { [shop = stage.shop] relay in
+            try await relay.answer(asked.challenge, of: nil, .approve, by: shop, as: relay.operations.new())
+        }
+        #expect(result == .success)
+        let told = try await stage.told(asked)
+        #expect(told.factor == .push && told.proof == .website && told.assurance == .substantial)
+        #expect(try await stage.steps(asked) == "push expired, mail skipped, push answered")
+    }
+
     /// The relay that wrote the login died before it began the message: the row is somebody's once its lease is over.
     @Test(arguments: StoreKind.all) func whatADeadRelayLeftIsBegun(kind: StoreKind) async throws {
         let stage = try await CodeStage(kind, hasPhone: false)

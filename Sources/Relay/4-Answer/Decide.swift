@@ -203,7 +203,7 @@ extension Relay {
             throw .alreadyDecided(result: try await settled(row).life.result.rawValue)
         }
         let closing = Closing(
-            challenge: row.id, life: life, factor: row.factor ?? .push, proof: .website, event: "challenge.answered",
+            challenge: row.id, life: life, factor: row.phoneFactor, proof: .website, event: "challenge.answered",
             at: now)
         if try await end(closing, as: operation) { return life.result }
         let ended = try await ask("answer") { () async throws(StoreFailure) in

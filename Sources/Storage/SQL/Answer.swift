@@ -67,7 +67,7 @@ extension Store: AnswerStore {
             Step(
                 endStep,
                 values: [.word(answered), .word(life.endOfStep), .word(others), now, .id(closing.challenge)] + mine))
-        if let answered, closing.device != nil || closing.code != nil {
+        if let answered, closing.proof != nil {
             writes.append(Step(addStep, values: [.word(answered), now, .word(answered)] + mine))
         }
         if let code = closing.code { writes += code.usedUp(closing, mine) }
