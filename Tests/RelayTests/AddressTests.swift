@@ -61,7 +61,9 @@ import World
         guard case .conflict = await refusal({ try await ada.confirm(Self.mail, code) }) else {
             throw RigFailure("confirmed twice")
         }
-        #expect(try ada.rig.count("SELECT count(*) FROM sent_code") == 0)
+        #expect(
+            try ada.rig.count(
+                "SELECT count(*) FROM sent_code WHERE expires_at > (SELECT max(confirmed_at) FROM factor)") == 0)
     }
 
     @Test(arguments: StoreKind.all) func aNewAddressWaitsAndTheOldOneCounts(kind: StoreKind) async throws {
@@ -83,6 +85,38 @@ import World
         }
         #expect(gone.user.email == nil && gone.user.displayName == "Ada" && gone.user.language == nil)
         #expect(try await states(ada).isEmpty)
+    }
+
+    /// Else whoever guesses codes to somebody else's mailbox never comes to an end, nor do the mails there.
+    @Test(arguments: StoreKind.all) func whatIsTakenAwayIsCountedStill(kind: StoreKind) async throws {
+        let ada = try await person(kind)
+        for round in 1...Relay.addressCodes {
+            _ = try await ada.change { $0.addresses.updateValue(Self.mail, forKey: .mail) }
+            let code = try addressCode(await ada.rig.mails.next())
+            if round == 1 { #expect(try await !ada.confirm(Self.mail, ada.wrong(code))) }
+            #expect(try await ada.factors().map(\.failures) == [1])
+            #expect(try await ada.change { $0.addresses.updateValue(nil, forKey: .mail) }.waiting.isEmpty)
+            #expect(try await ada.factors().isEmpty)
+            guard case .conflict = await refusal({ try await ada.confirm(Self.mail, code) }) else {
+                throw RigFailure("it waits still")
+            }
+        }
+        let limited = await refusal { try await ada.change { $0.addresses.updateValue(Self.mail, forKey: .mail) } }
+        #expect(limited == .limited(retryAfter: Relay.addressWindow))
+        ada.rig.time.advance(by: Relay.addressWindow)
+        try await ada.sendCode(to: Self.mail)
+        #expect(try await ada.confirm(Self.mail, try addressCode(await ada.rig.mails.next())))
+        #expect(try await ada.factors().map(\.failures) == [0])
+    }
+
+    @Test(arguments: StoreKind.all) func whoConfirmsOneIsCountedStill(kind: StoreKind) async throws {
+        let ada = try await person(kind)
+        _ = try await ada.change { $0.addresses.updateValue(Self.mail, forKey: .mail) }
+        #expect(try await ada.confirm(Self.mail, try addressCode(await ada.rig.mails.next())))
+        let other = "ada@example.org"
+        _ = try await ada.change { $0.addresses.updateValue(other, forKey: .mail) }
+        for _ in 3...Relay.addressCodes { try await ada.sendCode(to: other) }
+        #expect(await refusal { try await ada.sendCode(to: other) } == .limited(retryAfter: Relay.addressWindow))
     }
 
     /// Somebody who can read one mailbox must not confirm another with what came there.

@@ -316,6 +316,25 @@ import World
         #expect(try await stage.steps(asked) == "push undeliverable, totp sent")
     }
 
+    /// The factor is gone while its step was under way, and no deadline helps.
+    @Test(arguments: StoreKind.all) func whoLosesAFactorGoesOn(kind: StoreKind) async throws {
+        let stage = try await CodeStage(
+            kind, policies: ["code-deadline": "none", "factors": "totp, mail, hotp"], hasPhone: false)
+        for factor in [Factor.totp, .mail, .hotp] { try stage.give(factor) }
+        let asked = try await stage.login()
+        try await stage.rig.on { [shop = stage.shop] relay in try await relay.drop(.totp, username: "ada", by: shop) }
+        try await stage.later(.zero)
+        #expect(try await stage.steps(asked) == "totp undeliverable, mail sent")
+        try await stage.rig.on { [shop = stage.shop] relay in
+            var change = UserChange()
+            change.addresses.updateValue(nil, forKey: .mail)
+            _ = try await relay.change(
+                username: "ada", change, approval: nil, by: shop, as: relay.operations.new())
+        }
+        try await stage.later(.zero)
+        #expect(try await stage.steps(asked) == "totp undeliverable, mail undeliverable, hotp sent")
+    }
+
     /// What approves of a further factor is not weaker than what there is.
     @Test(arguments: StoreKind.all) func onlyTheStrongestApproves(kind: StoreKind) async throws {
         let stage = try await CodeStage(kind)

@@ -38,7 +38,7 @@ public struct ChangedUser: Sendable {
 }
 
 extension Relay {
-    /// How many codes go to an address that waits, in five minutes.
+    /// How many codes go to new addresses of one kind and user in five minutes, whichever they are.
     public static let addressCodes = 5
     static let addressWindow = Policy.limitWindow
 

@@ -220,9 +220,11 @@ extension SealedSecret {
 }
 
 extension CodeFactor {
-    /// It was not confirmed by a first code in time. Addresses are: a code can be sent to them again.
+    /// It was not confirmed by a first code in time. Addresses are: a code can be sent to them again, until they are taken
+    /// away, which leaves what is counted.
     func isOver(at now: Timestamp) -> Bool {
-        state == .waiting && !kind.isSent && now >= createdAt + Relay.confirmationTime
+        guard state == .waiting else { return false }
+        return kind.isSent ? address == nil : now >= createdAt + Relay.confirmationTime
     }
 
     /// The address, so that its owner knows it again and nobody else gets to know it.

@@ -29,7 +29,9 @@ extension Store: AddressStore {
             writes += Factors.written(factor, as: operation)
         }
         writes.append(Step(auditChange, values: [.id(operation), .moment(writing.at)] + marked))
-        for kind in writing.change.removed { writes += Factors.dropped(kind, of: writing.user, as: operation) }
+        for kind in writing.change.removed {
+            writes += Factors.takenAway(kind, of: writing.user, at: writing.at, as: operation)
+        }
         let taken = writing.addresses.map { AddressRows.taken($0.kind, $0.address, user: writing.user) }
         let change = Change("change", operation, writes, reads: [Step(userNow, user, .id(writing.website))] + taken)
         return try await run(
@@ -178,10 +180,13 @@ private let auditChange = Statement(
 
 private let userNow = Statement("SELECT state FROM user WHERE id = ? AND website_id = ?")
 
+/// Of all rows of the user's for addresses of the kind of `f`: also of the one that counts, whose codes confirmed it.
+private let lately = "o.user_id = f.user_id AND o.kind = f.kind AND s.challenge_id IS NULL AND s.sent_at > ?"
+
 private let oldestSent = Statement(
     """
-    SELECT sent_at FROM sent_code WHERE factor_id = ? AND challenge_id IS NULL AND sent_at > ?
-    ORDER BY sent_at DESC LIMIT 1 OFFSET \(Relay.addressCodes - 1)
+    SELECT s.sent_at FROM factor f JOIN factor o JOIN sent_code s ON s.factor_id = o.id WHERE f.id = ? AND \(lately)
+    ORDER BY s.sent_at DESC LIMIT 1 OFFSET \(Relay.addressCodes - 1)
     """)
 private let hasRoom = Statement("SELECT 1 /*M! FROM DUAL */ WHERE " + TextBudget.room)
 private let roomAlways = Statement("SELECT 1")
@@ -194,7 +199,7 @@ private let auditSending =
          SELECT ?, ?, 'address.code', u.website_id, u.id, NULL, NULL, f.kind, NULL
         FROM factor f JOIN user u ON u.id = f.user_id
         WHERE f.id = ? AND f.counter = ? AND f.state = 'waiting' AND u.state = 'active'
-        AND (SELECT count(*) FROM sent_code s WHERE s.factor_id = f.id AND s.challenge_id IS NULL AND s.sent_at > ?) < ?
+        AND (SELECT count(*) FROM factor o JOIN sent_code s ON s.factor_id = o.id WHERE \(lately)) < ?
         """
 private let auditCode = Statement(auditSending + Audit.once)
 private let auditTextCode = Statement(auditSending + " AND " + TextBudget.room + Audit.once)

@@ -112,35 +112,6 @@ public enum Factors {
         return Query(change: Change("import", operation, writes)) { rows in rows.happened }
     }
 
-    /// Drops the factor of that kind with its codes, and what was approved with nobody knows which factor. False when
-    /// there is none.
-    public static func drop(
-        _ kind: Factor, of user: UserID, by doer: Doer, at now: Timestamp, as operation: Operation
-    ) -> Query<Bool> {
-        var writes =
-            [
-                Step(Locks.hold, .id(user)),
-                Step(auditDropped, .id(operation), .moment(now), .word(kind), .id(user), .word(kind)),
-            ] + dropped(kind, of: user, as: operation)
-        if kind == .recovery { writes.append(RecoveryRows.dropped(user, as: operation)) }
-        return Query(
-            change: Change(
-                "drop", operation, writes + Unspent.ended(of: user, but: nil, by: .id(operation)))
-        ) { rows in rows.happened }
-    }
-
-    /// Those of a kind with what was sent. Part of a change that `operation` has put into the audit.
-    static func dropped(_ kind: Factor, of user: UserID, as operation: Operation) -> [Step] {
-        codesDropped(kind, of: user, as: operation) + [
-            Step(dropFactor, .id(user), .word(kind), .id(operation))
-        ]
-    }
-
-    private static func codesDropped(_ kind: Factor, of user: UserID, as operation: Operation) -> [Step] {
-        let mine: [SQLValue] = [.id(user), .word(kind), .id(operation)]
-        return kind.isSent ? [Step(dropSent, values: mine), Step(dropErrands, values: mine)] : []
-    }
-
     /// The waiting factor, if it is as it was read, in the place of the one that counts; what was sent to either is void.
     ///
     /// - Parameter guards: take the mark of the user's row away where something else does not hold.
@@ -158,8 +129,8 @@ public enum Factors {
             Step(
                 auditConfirmed,
                 values: [.id(operation), .moment(now), .word(factor.kind)] + mine)
-        ] + codesDropped(factor.kind, of: user, as: operation) + [
-            Step(dropReplaced, .id(user), .word(factor.kind), .id(operation)),
+        ] + codesVoided(factor.kind, of: user, at: now, as: operation) + [
+            dropActive(factor.kind, of: user, as: operation),
             Step(
                 makeActive, .integer(counter), .moment(now), .id(operation), .id(factor.id), .id(operation)),
             CodeFailures.forget(factor.id, as: operation),
@@ -250,9 +221,6 @@ private let markUserOfWaiting = Statement(
     OR f.address = user.email OR f.address = user.phone))
     """)
 
-private let dropReplaced = Statement(
-    "DELETE FROM factor WHERE user_id = ? AND kind = ? AND state = 'active' AND" + noted)
-
 private let makeActive = Statement(
     """
     UPDATE factor SET state = 'active', counter = ?, confirmed_at = ?, operation = ?
@@ -271,25 +239,5 @@ private let moveCounter = Statement(
     WHERE id = ? AND state = 'active' AND counter = ? AND failures = ?
     AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.id = factor.user_id AND u.state = 'active')
     """)
-
-private let auditDropped = Statement(
-    Audit.columns + """
-         SELECT ?, ?, 'factor.dropped', u.website_id, u.id, NULL, NULL, ?, NULL FROM user u
-        WHERE u.id = ? AND EXISTS (SELECT 1 FROM factor f WHERE f.user_id = u.id AND f.kind = ?)
-        """ + Audit.once)
-
-private let ofDropped = "(SELECT f.id FROM factor f WHERE f.user_id = ? AND f.kind = ?)"
-
-private let dropSent = Statement(
-    """
-    DELETE /*M! s */ FROM sent_code
-    /*M! AS s JOIN factor f ON f.id = s.factor_id WHERE f.user_id = ? AND f.kind = ? */
-    /*S! WHERE factor_id IN \(ofDropped) */ AND
-    """ + noted)
-
-private let dropErrands = Statement(
-    "DELETE FROM outbox WHERE user_id = ? AND factor_id IS NOT NULL AND kind = ? AND" + noted)
-
-private let dropFactor = Statement("DELETE FROM factor WHERE user_id = ? AND kind = ? AND" + noted)
 
 private let eventOf = Statement("SELECT event FROM audit WHERE operation = ?")

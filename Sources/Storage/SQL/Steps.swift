@@ -11,6 +11,11 @@ enum Steps {
         Step(skipped, .moment(now), .id(user), .id(operation))
     }
 
+    /// Of a factor that this very change dropped, or sent anew from elsewhere: what was under way by it leads to nothing.
+    static func giveUp(_ factor: Factor, of user: UserID, at now: Timestamp, by operation: Operation) -> Step {
+        Step(factorGone, .moment(now), .word(factor), .id(user), .id(operation))
+    }
+
     /// Of a user whose pushes to a phone this very change dropped: there may be no other to wait for.
     static func giveUpPushes(to user: UserID, at now: Timestamp, by operation: Operation) -> Step {
         Step(givenUp, .moment(now), .id(user), .id(operation))
@@ -23,6 +28,16 @@ private let skipped = Statement(
     SET /*M! step.state */ /*S! state */ = 'skipped', at = ? WHERE step.state IN ('queued', 'sent', 'seen') AND
     /*S! challenge_id IN (SELECT c.id FROM challenge c WHERE */
     c.user_id = ? AND c.operation = ? AND c.decided_at IS NOT NULL /*S! ) */
+    """)
+
+private let factorGone = Statement(
+    """
+    UPDATE step /*M! JOIN challenge c ON c.id = step.challenge_id */
+    SET /*M! step.state */ /*S! state */ = 'undeliverable', at = ?,
+    /*M! step.reason */ /*S! reason */ = 'the factor was dropped or replaced'
+    WHERE step.factor = ? AND step.state IN ('queued', 'sent') AND
+    /*S! challenge_id IN (SELECT c.id FROM challenge c WHERE */ c.user_id = ? AND c.decided_at IS NULL /*S! ) */
+    AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
     """)
 
 private let givenUp = Statement(

@@ -314,6 +314,7 @@ enum Sample {
         _ = try await store.resynchronise(waiting, of: id(53), counter: 2, at: now, as: operation())
         _ = try await store.drop(.recovery, of: id(52), by: .website, at: now, as: operation())
         try await runAddresses(on: store, operation)
+        _ = try await store.drop(.mail, of: id(54), by: .website, at: now, as: operation())
         _ = try await store.unlock(id(53), recovery: key(53), at: now, as: operation())
         _ = try await store.noted(id(53))
     }
