@@ -264,6 +264,20 @@ import World
         #expect(try stage.rig.count("SELECT count(*) FROM audit WHERE event = 'factor.begun'") == 1)
     }
 
+    /// One relay has read that nothing is left; before it says so, the website begins something that others follow.
+    @Test(arguments: StoreKind.all) func whatIsReadTooEarlyStopsNothing(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind)
+        try stage.give(.totp)
+        try stage.give(.hotp)
+        let asked = try await stage.login()
+        _ = try await stage.begin(.totp, asked)
+        let nexts = "SELECT count(*) FROM outbox WHERE kind = 'next'"
+        for (steps, left) in [(1, Int64(1)), (2, 0)] {
+            try await stage.rig.on { relay in try await relay.store.dropNext(asked.challenge, after: steps) }
+            #expect(try stage.rig.count(nexts) == left)
+        }
+    }
+
     /// What a website says for its users is a phone's word, however far the cascade has gone.
     @Test(arguments: StoreKind.all) func theWebsitesLateWordIsAPhones(kind: StoreKind) async throws {
         let stage = try await CodeStage(kind, policies: ["answers": "website"])

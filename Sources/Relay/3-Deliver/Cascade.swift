@@ -57,7 +57,9 @@ extension Relay {
         let policy = try policy(row.policy, of: row.challenge)
         let means = means(phones: row.phones, codes: row.codes.map(\.kind))
         guard let factor = Cascade(factors: policy.factors).next(after: row.tried, means) else {
-            try await ask("cascade") { () async throws(StoreFailure) in try await store.dropNext(challenge) }
+            try await ask("cascade") { () async throws(StoreFailure) in
+                try await store.dropNext(challenge, after: row.steps.count)
+            }
             return nil
         }
         return try await begin(factor, row, policy, means, because: cause, as: operations.new())

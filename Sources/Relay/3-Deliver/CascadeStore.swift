@@ -10,8 +10,8 @@ public protocol CascadeStore: Sendable {
     func begin(_ step: NewStep, as operation: Operation) async throws(StoreFailure) -> BegunStep?
     /// The newest step of the challenge for which this operation began one.
     func begun(by operation: OperationID) async throws(StoreFailure) -> BegunStep?
-    /// Nothing follows by itself.
-    func dropNext(_ challenge: ChallengeID) async throws(StoreFailure)
+    /// Nothing follows by itself, if there are so many steps still: what has begun since has its own that follows.
+    func dropNext(_ challenge: ChallengeID, after steps: Int) async throws(StoreFailure)
 }
 
 /// An open challenge and what its user has.

@@ -82,8 +82,11 @@ extension Store: CascadeStore {
             })
     }
 
-    public func dropNext(_ challenge: ChallengeID) async throws(StoreFailure) {
-        let script = Script("nothing left", writes: [Step(forgetNext, .id(challenge))])
+    public func dropNext(_ challenge: ChallengeID, after steps: Int) async throws(StoreFailure) {
+        let id = SQLValue.id(challenge)
+        let script = Script(
+            "nothing left",
+            writes: [Step(CascadeSteps.hold, id), Step(forgetNext, id, id, .integer(Int64(steps)))])
         try await run(Query(script: script) { _ in () })
     }
 }
@@ -183,7 +186,11 @@ private let nameFactor = Statement(
     """ + begun)
 
 private let dropNextBy = Statement("DELETE FROM outbox WHERE challenge_id = ? AND kind = 'next' AND" + begun)
-private let forgetNext = Statement("DELETE FROM outbox WHERE challenge_id = ? AND kind = 'next'")
+private let forgetNext = Statement(
+    """
+    DELETE FROM outbox WHERE challenge_id = ? AND kind = 'next'
+    AND (SELECT count(*) FROM step s WHERE s.challenge_id = ?) = ?
+    """)
 
 private let insertNext = Statement(
     """
