@@ -23,9 +23,10 @@ public enum CodeWindow {
         return ((step - drift)...(step + drift)).filter { $0 > accepted && $0 >= 0 }
     }
 
-    /// Of hotp, from the one that is expected.
+    /// Of hotp, from the one that is expected. A token that has come to the end of all counters shows none that is taken.
     public static func counters(from expected: Int64) -> [Int64] {
-        Array(max(0, expected)..<(max(0, expected) + lookAhead))
+        guard expected < Int64.max - lookAhead else { return [] }
+        return Array(max(0, expected)..<(max(0, expected) + lookAhead))
     }
 
     /// The first of the counters whose code that is.

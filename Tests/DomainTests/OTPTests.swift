@@ -86,6 +86,14 @@ import World
         #expect(theirs == ours)
     }
 
+    /// A file of a maker may say anything of a token.
+    @Test func countersHaveAnEnd() {
+        #expect(CodeWindow.counters(from: 7) == Array(7..<17))
+        #expect(CodeWindow.counters(from: -1) == Array(0..<10))
+        #expect(CodeWindow.counters(from: Int64.max - 11) == (0..<10).map { Int64.max - 11 + $0 })
+        for expected in [Int64.max - 10, .max - 1, .max] { #expect(CodeWindow.counters(from: expected).isEmpty) }
+    }
+
     /// What a shell prints that runs this.
     private static func run(_ script: String) throws -> String {
         let pipe = try #require(popen(script, "r"))
