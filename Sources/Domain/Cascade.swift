@@ -132,9 +132,11 @@ extension Policy {
     }
 
     /// Of the factors those that are worth most among what the user has, and recovery codes: what approves of a further
-    /// factor must not be weaker than what there is. A phone counts most, whatever it is asked.
+    /// factor must not be weaker than what there is. A phone counts most, whatever it is asked. Where there is nothing,
+    /// nothing is left out: a policy takes something.
     public func strongest(of means: Cascade.Means) -> Policy {
         let had = factors.filter { $0 != .recovery && means.has($0) }
+        guard !had.isEmpty || factors.contains(.recovery) else { return self }
         let best = had.map { worth(of: $0, asksNumber: true) }.max()
         var policy = self
         policy.factors = factors.filter { factor in

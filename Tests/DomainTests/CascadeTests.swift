@@ -156,6 +156,14 @@ import World
         #expect(approving(nil) == [.recovery])
     }
 
+    /// The challenge's row is read again by whoever answers it.
+    @Test func aPolicyForNobodyCanBeRead() throws {
+        var policy = Policy()
+        try policy.set("factors", to: "push, mail")
+        let strongest = policy.strongest(of: Cascade.Means(phone: nil, codes: []))
+        #expect(try Policy().changed(by: strongest.json) == strongest)
+    }
+
     @Test func aDeadlineIsTheFactorsOwn() throws {
         let now = Timestamp(milliseconds: 0)
         #expect(Policy().deadline(of: .push, from: now) == now + .seconds(30))
