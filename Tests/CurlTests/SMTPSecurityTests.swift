@@ -42,6 +42,18 @@ import World
         #expect(mail.user == "relay")
     }
 
+    /// Servers name ways for which they have no secrets: libcurl would take the first, and be refused.
+    @Test(arguments: ["DIGEST-MD5 CRAM-MD5 NTLM GSSAPI LOGIN PLAIN", "GSSAPI NTLM LOGIN"])
+    func logsInAsEveryServerCan(_ mechanisms: String) async throws {
+        let test = try await TestMailServer.start {
+            ($0.tls, $0.login, $0.mechanisms) = (.starttls, "relay@example.com:right", mechanisms)
+        }
+        var server = try server(test)
+        server.login = SMTPServer.Login(username: "relay@example.com", password: Secret(utf8: "right"))
+        _ = try await send(server).get()
+        #expect(try await test.mail().user == "relay@example.com")
+    }
+
     @Test func aWrongPasswordIsRefusedAndNotRepeated() async throws {
         let test = try await TestMailServer.start { ($0.tls, $0.login) = (.starttls, "relay:right") }
         guard case .failure(let failure) = try await send(try server(test, password: "wr0ng")) else {

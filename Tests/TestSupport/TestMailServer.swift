@@ -42,6 +42,8 @@ public final class TestMailServer: Sendable {
         public var tls = TLS.none
         /// `user:password`, without which no mail is taken.
         public var login: String?
+        /// Ways of logging in that it names. Whoever takes another than PLAIN or LOGIN is refused.
+        public var mechanisms = "PLAIN LOGIN"
         /// Ends a connection after a mail.
         public var hangsUpAfterMails = false
 
@@ -74,7 +76,8 @@ public final class TestMailServer: Sendable {
         for (verb, all) in options.faults { faults[verb.rawValue] = .array(all.map { .string($0.text) }) }
         let settings: JSONObject = [
             "faults": .object(faults), "tls": .string(options.tls.rawValue),
-            "login": options.login.map { .string($0) } ?? .null, "hangsUp": .bool(options.hangsUpAfterMails),
+            "login": options.login.map { .string($0) } ?? .null, "mechanisms": .string(options.mechanisms),
+            "hangsUp": .bool(options.hangsUpAfterMails),
             "certificate": .string(directory("server.pem")), "key": .string(directory("server.key")),
         ]
         let text = String(decoding: JSONWriter.write(settings), as: UTF8.self)
@@ -179,6 +182,8 @@ public final class TestMailServer: Sendable {
 
             def login(self, line):
                 parts = line.split()
+                if parts[1].upper() not in ("PLAIN", "LOGIN"):
+                    return self.say("535 5.7.8 no such secret here")
                 if parts[1].upper() == "PLAIN":
                     if len(parts) < 3:
                         self.say("334 ")
@@ -207,7 +212,7 @@ public final class TestMailServer: Sendable {
                         if o["tls"] == "starttls" and not self.secure:
                             more.append("STARTTLS")
                         if o["login"]:
-                            more.append("AUTH PLAIN LOGIN")
+                            more.append("AUTH " + o["mechanisms"])
                         f = fault("EHLO")
                         if f:
                             o["faults"].setdefault("EHLO", []).insert(0, f)

@@ -68,6 +68,8 @@ final class SMTPSession {
             (CURLOPT_PROTOCOLS_STR, "smtp,smtps"), (CURLOPT_MAIL_FROM, "<\(transfer.from)>"),
         ]
         if let login = server.login {
+            // Over TLS nothing is won by the others, and many a server names ways for which it has no secrets.
+            texts.append((CURLOPT_LOGIN_OPTIONS, "AUTH=PLAIN;AUTH=LOGIN"))
             texts.append((CURLOPT_USERNAME, login.username))
             texts.append((CURLOPT_PASSWORD, String(decoding: login.password.reveal(), as: UTF8.self)))
         }
