@@ -5,21 +5,21 @@ import Glibc
 /// ends: somebody listens there for it.
 public final class KannelCentre: Sendable {
     private static let program = "/usr/lib/kannel/test/drive_smpp"
-    private static let bearerbox: UInt16 = 13_001
+    /// No other test gets it.
+    static let bearerbox: UInt16 = 13_001
 
     public static var isInstalled: Bool { access(program, X_OK) == 0 }
 
     public var port: UInt16 { reserved.port }
     private let reserved: FreePort
-    /// One at a time on this machine has that port.
-    private let taken: FreePort
     private let listener: Child
     private let centre: Child
 
     public init() async throws {
         reserved = try FreePort()
-        taken = try await FreePort(exactly: Self.bearerbox)
-        listener = try Child("/usr/bin/python3", ["-c", Self.script, "\(Self.bearerbox)"])
+        // One at a time on this machine, in the place of its lock's waiting program: the others await their turn.
+        listener = try Child(
+            "flock", ["--no-fork", Self.program, "/usr/bin/python3", "-c", Self.script, "\(Self.bearerbox)"])
         _ = try await listener.line(.output, with: "ready")
         centre = try Child(Self.program, ["-v", "0", "-m", "1", "-p", "\(reserved.port)"])
         _ = try await centre.line(.errors, with: "accept_thread) maps to pid")
