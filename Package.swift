@@ -203,7 +203,8 @@ let package = Package(
         tests(
             "Faults",
             [
-                "Bytes", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "Relay",
+                "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON",
+                "Log", "Relay",
                 "Storage", "TestSupport", "TLS", "WebPush", "World", "twoefay", "twoefayd",
             ]),
         tests("Geo", ["Geo", "TestSupport", "World"]),

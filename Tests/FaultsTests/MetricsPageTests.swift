@@ -5,36 +5,16 @@ import Testing
 
 /// What a Prometheus on the relay's machine reads.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct MetricsPageTests {
-    /// - Returns: `127.0.0.1:PORT`.
-    private func address(of relay: RunningRelay) async throws -> String {
-        let line = try await relay.logged("event=metrics.started")
-        let address = line.split(separator: " ").first { $0.hasPrefix("address=") }
-        return String(try #require(address).dropFirst("address=".count))
-    }
-
-    private func curl(_ address: String, _ path: String, _ arguments: String...) async throws -> Child.Ended {
-        try await Child.run(
-            "curl",
-            ["--silent", "--show-error", "--include", "--max-time", "60"] + arguments + ["http://\(address)\(path)"])
-    }
-
-    /// The sum of all series that begin so.
-    private func number(_ beginning: String, _ page: Child.Ended) -> Int? {
-        let values = page.output.split(separator: "\r\n").last?.split(separator: "\n")
-            .filter { $0.hasPrefix(beginning) }.map { $0.split(separator: " ").last.flatMap { Int($0) } }
-        return values?.isEmpty == false ? values?.reduce(0) { sum, value in value.flatMap { (sum ?? 0) + $0 } } : nil
-    }
-
     @Test func itCountsWhatHappensToLogins() async throws {
         let apple = try await Apple.start()
         let scene = try await Scene.start(apple: apple) { try $0.set("metrics.listen", to: "127.0.0.1:0") }
-        let address = try await address(of: scene.relay)
-        let before = try await curl(address, "/metrics")
+        let address = try await MetricsPage.address(of: scene.relay)
+        let before = try await MetricsPage.curl(address, "/metrics")
         #expect(before.output.hasPrefix("HTTP/1.1 200"), "\(before)")
         #expect(before.output.lowercased().contains("content-type: text/plain; version=0.0.4"))
         let ended = "twoefay_challenges_ended_total"
-        #expect(number("twoefay_challenges_asked_total", before) == 0)
-        #expect(number(ended, before) == 0)
+        #expect(MetricsPage.number("twoefay_challenges_asked_total", before) == 0)
+        #expect(MetricsPage.number(ended, before) == 0)
 
         let (token, phone) = try await scene.enrol("anna")
         let first = try await scene.login(token, ["ip": "203.0.113.77", "service": "the till"])
@@ -42,19 +22,21 @@ import Testing
         let second = try await scene.login(token)
         try await scene.relay.logged("event=push.accepted challenge=\(second.challenge)")
         try await scene.finish(second, by: phone)
-        let after = try await curl(address, "/metrics")
-        #expect(number("twoefay_challenges_asked_total{factor=\"push\"}", after) == 2)
-        #expect(number("twoefay_challenges_asked_total", after) == 2)
-        #expect(number("\(ended){result=\"success\"", after) == 1)
-        #expect(number("\(ended){result=\"failure\",reason=\"superseded\"", after) == 1)
-        #expect(number(ended, after) == 2)
-        #expect(number("twoefay_pushes_total{outcome=\"accepted\"}", after) == 2)
-        #expect(number("twoefay_limits_reached_total", after) == 0)
-        #expect(number("twoefay_apns_answers_total{status=\"200\",reason=\"Success\"}", after) == 2)
-        #expect(number("twoefay_apns_answers_total", after) == 2)
-        #expect(number("twoefay_apns_answer_seconds_count", after) == 2)
-        #expect(try #require(number("twoefay_apns_connections_opened_total", after)) >= 1)
-        #expect(number("twoefay_apns_in_flight", after) == 0 && number("twoefay_apns_queued", after) == 0)
+        let after = try await MetricsPage.curl(address, "/metrics")
+        #expect(MetricsPage.number("twoefay_challenges_asked_total{factor=\"push\"}", after) == 2)
+        #expect(MetricsPage.number("twoefay_challenges_asked_total", after) == 2)
+        #expect(MetricsPage.number("\(ended){result=\"success\"", after) == 1)
+        #expect(MetricsPage.number("\(ended){result=\"failure\",reason=\"superseded\"", after) == 1)
+        #expect(MetricsPage.number(ended, after) == 2)
+        #expect(MetricsPage.number("twoefay_pushes_total{outcome=\"accepted\"}", after) == 2)
+        #expect(MetricsPage.number("twoefay_limits_reached_total", after) == 0)
+        #expect(MetricsPage.number("twoefay_apns_answers_total{status=\"200\",reason=\"Success\"}", after) == 2)
+        #expect(MetricsPage.number("twoefay_apns_answers_total", after) == 2)
+        #expect(MetricsPage.number("twoefay_apns_answer_seconds_count", after) == 2)
+        #expect(try #require(MetricsPage.number("twoefay_apns_connections_opened_total", after)) >= 1)
+        #expect(
+            MetricsPage.number("twoefay_apns_in_flight", after) == 0
+                && MetricsPage.number("twoefay_apns_queued", after) == 0)
         #expect(after.output.contains("\ntwoefay_apns_provider_token_age_seconds "))
         let certificates = "\ntwoefay_certificate_expires_timestamp_seconds{certificate="
         for setting in ["tls.certificate", "tls.ca", "tls.websites", "tls.phones", "push.apns.ca"] {
@@ -68,12 +50,12 @@ import Testing
 
     @Test func itIsForCallersOnThisMachineByItsName() async throws {
         let relay = try await RunningRelay.start { try $0.set("metrics.listen", to: "127.0.0.1:0") }
-        let address = try await address(of: relay)
-        #expect(try await curl(address, "/metrics", "--head").output.hasPrefix("HTTP/1.1 200"))
-        let other = try await curl(address, "/")
+        let address = try await MetricsPage.address(of: relay)
+        #expect(try await MetricsPage.curl(address, "/metrics", "--head").output.hasPrefix("HTTP/1.1 200"))
+        let other = try await MetricsPage.curl(address, "/")
         #expect(other.output.hasPrefix("HTTP/1.1 404") && other.output.contains("/metrics"), "\(other)")
-        #expect(try await curl(address, "/metrics", "--data", "x").output.hasPrefix("HTTP/1.1 405"))
-        let rebound = try await curl(address, "/metrics", "--header", "host: rebound.example")
+        #expect(try await MetricsPage.curl(address, "/metrics", "--data", "x").output.hasPrefix("HTTP/1.1 405"))
+        let rebound = try await MetricsPage.curl(address, "/metrics", "--header", "host: rebound.example")
         #expect(rebound.output.hasPrefix("HTTP/1.1 421") && !rebound.output.contains("twoefay_"), "\(rebound)")
         // The port that websites and phones know has no such page.
         #expect(try await relay.caller().curl("GET", "/metrics").status == 404)
@@ -87,7 +69,7 @@ import Testing
 
     @Test func aPortThatIsTakenIsNotShared() async throws {
         let first = try await RunningRelay.start { try $0.set("metrics.listen", to: "127.0.0.1:0") }
-        let address = try await address(of: first)
+        let address = try await MetricsPage.address(of: first)
         let second = try await RunningRelay.start()
         await second.stop()
         try second.change { try $0.set("metrics.listen", to: address) }

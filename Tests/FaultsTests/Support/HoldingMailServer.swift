@@ -1,0 +1,105 @@
+import Glibc
+import JSON
+import TestSupport
+import Testing
+
+/// aiosmtpd, which stops at one step of a mail where the beginning of its recipient's address says so, the first time that
+/// it gets there: `envelope-` and `dying-` before it answers to the recipient, `content-` before it asks for the content,
+/// `taken-` and `unstored-` when it has the mail and has not said so. Nobody's mailbox is at gone.example.org.
+final class HoldingMailServer: Sendable {
+    struct Mail: Sendable {
+        let to: String
+        let id: String
+        /// Nil for what holds none.
+        let code: String?
+    }
+
+    let port: UInt16
+    private let child: Child
+
+    static func start() async throws -> HoldingMailServer {
+        let child = try Child("/usr/bin/python3", ["-c", script])
+        let line = try await child.line(.output, with: "port ")
+        return HoldingMailServer(try #require(UInt16(line.dropFirst(5))), child)
+    }
+
+    private init(_ port: UInt16, _ child: Child) {
+        self.port = port
+        self.child = child
+    }
+
+    deinit { child.signal(SIGKILL) }
+
+    /// It stands still: connections are made and nobody greets, or it goes on.
+    func freeze() { child.signal(SIGSTOP) }
+    func thaw() { child.signal(SIGCONT) }
+
+    /// Until it has stopped at the step of this address.
+    func holds(_ address: String) async throws { _ = try await child.line(.output, with: "held \(address)") }
+
+    /// It goes on wherever it has stopped.
+    func release() { child.signal(SIGUSR1) }
+
+    /// What it has taken, in order.
+    var mails: [Mail] {
+        child.written.output.split(separator: "\n").filter { $0.hasPrefix("mail ") }.compactMap { line in
+            guard let mail = try? JSONReader.read(Array(line.utf8.dropFirst(5))).object else { return nil }
+            let lines = (mail["data"]?.string ?? "").split(separator: "\r\n")
+            let id = lines.first { $0.lowercased().hasPrefix("message-id:") }
+            let code = lines.first { $0.utf8.count == 6 && $0.utf8.allSatisfy { (48...57).contains($0) } }
+            return Mail(
+                to: mail["to"]?.string ?? "", id: id.map { String($0.dropFirst(12)) } ?? "none",
+                code: code.map(String.init))
+        }
+    }
+
+    private static let script = """
+        import asyncio, json, signal
+        from aiosmtpd.smtp import SMTP
+        waiting, met = [], set()
+
+        def tell(*words):
+            print(*words, flush=True)
+
+        def release():
+            while waiting:
+                waiting.pop().set()
+
+        async def step(names, address):
+            if address.split("-")[0] in names and address not in met:
+                met.add(address)
+                go = asyncio.Event()
+                waiting.append(go)
+                tell("held", address)
+                await go.wait()
+
+        class Handler:
+            async def handle_RCPT(self, server, session, envelope, address, options):
+                await step(["envelope", "dying"], address)
+                if address.endswith("@gone.example.org"):
+                    return "550 5.1.1 nobody here is called that"
+                envelope.rcpt_tos.append(address)
+                return "250 2.1.5 fine"
+
+            async def handle_DATA(self, server, session, envelope):
+                to = envelope.rcpt_tos[0]
+                tell("mail", json.dumps({"to": to, "data": envelope.content.decode()}))
+                await step(["taken", "unstored"], to)
+                return "250 2.0.0 queued"
+
+        class Server(SMTP):
+            async def smtp_DATA(self, argument):
+                for to in self.envelope.rcpt_tos:
+                    await step(["content"], to)
+                await super().smtp_DATA(argument)
+
+        async def main():
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(signal.SIGUSR1, release)
+            server = await loop.create_server(lambda: Server(Handler(), hostname="mail.example.org"), "127.0.0.1", 0)
+            tell("port", server.sockets[0].getsockname()[1])
+            await server.serve_forever()
+
+        asyncio.run(main())
+        """
+}
