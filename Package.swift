@@ -36,9 +36,10 @@ let package = Package(
         .library(
             name: "parts",
             targets: [
-                "APNs", "Bytes", "Couriers", "Crypto", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON",
+                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2",
+                "JSON",
                 "Log",
-                "Metrics", "Pushing", "Relay", "Storage", "TLS", "World",
+                "Messaging", "Metrics", "Pushing", "Relay", "Storage", "TLS", "Wording", "World",
             ]),
         .library(name: "APNs", targets: ["APNs"]),
     ],

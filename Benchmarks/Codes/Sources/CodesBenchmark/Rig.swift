@@ -1,0 +1,169 @@
+import Bytes
+import Crypto
+import Domain
+import EventLoop
+import Log
+import Messaging
+import Relay
+import Storage
+import Synchronization
+import World
+
+/// Why there are no figures.
+struct Unmeasured: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// Relays over a store of their own, with one website and as many users as are wanted.
+final class Rig: Sendable {
+    let loop: EventLoop
+    let store: Store
+    let website: Website
+    /// It writes what is to be sent, and leaves all of it behind.
+    let relay: Relay
+    private let master = Secret(SystemRandomness().bytes(32))
+    private let sealer: Sealer
+
+    init(_ url: String, on loop: EventLoop) async throws {
+        self.loop = loop
+        let time = SystemTime()
+        store = try Store.open(
+            try StorageURL(url), schema: .migrate, time: time, log: Log(minimum: .error, time: time))
+        sealer = try Sealer(keys: [Sealer.Key(id: "1", key: master)])
+        let relay = try Self.relay(over: store, master, sealer, mail: Nobody()) { _ in }
+        self.relay = relay
+        var policy = Policy()
+        try policy.set("lifetime", to: "600")
+        try policy.set("code-deadline", to: "none")
+        let key = SHA256.hash(Array("key".utf8))
+        let new = Websites.New(
+            id: relay.operations.draw(), name: "shop", displayName: "The Shop", policy: policy.json, callback: nil,
+            keyThumbprint: key, createdAt: time.now())
+        let store = store
+        website = try await Self.on(loop) {
+            guard try await store.run(Websites.add(new, as: relay.operations.new())) else {
+                throw Unmeasured("the website is there already: the store must be a new one")
+            }
+            await relay.keep()
+            return try await relay.website(named: "shop", key: key)
+        }
+    }
+
+    /// Nobody carries anything.
+    private struct Nobody: MessageCourier {
+        func send(_ message: Message) async -> MessageOutcome { .undeliverable("nobody") }
+    }
+
+    /// One that sends what another one left behind.
+    func relay(mail: any MessageCourier) throws -> Relay {
+        try Self.relay(over: store, master, sealer, mail: mail) { [loop] work in loop.spawn(work) }
+    }
+
+    private static func relay(
+        over store: Store, _ master: Secret, _ sealer: Sealer, mail: any MessageCourier,
+        spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
+    ) throws -> Relay {
+        let time = SystemTime()
+        return Relay(
+            settings: Relay.Settings(
+                origin: "https://127.0.0.1:8080", pin: SHA256.hash([1]), policy: Policy(), isAlone: true),
+            store: store, push: nil, mail: mail,
+            phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()),
+            masterKey: master, sealer: sealer, time: time, randomness: SystemRandomness(),
+            log: Log(minimum: .warning, time: time), spawn: spawn)
+    }
+
+    // MARK: What is done
+
+    func register(_ number: Int, email: String? = nil) async throws -> UserID {
+        _ = try await relay.register(
+            Registration(
+                username: "user\(number)", email: email, phone: nil, displayName: nil, language: nil), by: website,
+            as: relay.operations.new())
+        return try await relay.user(named: "user\(number)", of: website).id
+    }
+
+    /// An app with codes of six digits.
+    func bindTOTP(_ user: UserID, _ secret: Secret) async throws {
+        let id: FactorID = relay.operations.draw()
+        let factor = NewFactor(
+            id: id, user: user, kind: .totp, state: .active,
+            sealed: try SealedSecret(
+                secret, row: id, kind: .totp, user: user, website: website.id, by: sealer, SystemRandomness()),
+            period: 30, at: SystemTime().now())
+        let query = Factors.byOperator(factor, replaces: false, event: "factor.imported", as: relay.operations.new())
+        guard try await store.run(query) else { throw Unmeasured("a factor was not written") }
+    }
+
+    func ask(_ number: Int) async throws -> ChallengeID {
+        try await relay.login(
+            LoginRequest(subject: .username("user\(number)"), ip: "203.0.113.77", service: "Online banking"),
+            by: website, as: relay.operations.new()
+        ).challenge
+    }
+
+    // MARK: Measuring
+
+    /// Does it for each of these numbers, so many at once, on the loop; how many seconds that took.
+    @discardableResult func time(
+        _ numbers: Range<Int>, atOnce width: Int, _ work: @escaping @Sendable (Int) async throws -> Void
+    ) async throws -> Double {
+        let tally = Tally(numbers)
+        let start = SystemTime().instant()
+        await loop.perform {
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<width {
+                    group.addTask {
+                        while let number = tally.next() {
+                            do { try await work(number) } catch { tally.fail(error) }
+                        }
+                    }
+                }
+            }
+        }
+        try tally.check()
+        return seconds(since: start)
+    }
+
+    static func on<Value: Sendable>(
+        _ loop: EventLoop, _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let outcome = await loop.perform { () async -> Result<Value, any Error> in
+            do { return .success(try await body()) } catch { return .failure(error) }
+        }
+        return try outcome.get()
+    }
+}
+
+/// What the tasks of one measurement share.
+private final class Tally: Sendable {
+    private let numbers: Range<Int>
+    private let count = Atomic<Int>(0)
+    private let failure = Mutex<(any Error)?>(nil)
+
+    init(_ numbers: Range<Int>) { self.numbers = numbers }
+
+    /// Nil when nothing is left to do, or one of them has failed.
+    func next() -> Int? {
+        let number = numbers.lowerBound + count.wrappingAdd(1, ordering: .relaxed).oldValue
+        return number < numbers.upperBound && failure.withLock { $0 == nil } ? number : nil
+    }
+
+    func fail(_ error: any Error) { failure.withLock { $0 = $0 ?? error } }
+
+    func check() throws {
+        if let failure = failure.withLock({ $0 }) { throw failure }
+    }
+}
+
+func seconds(since start: Instant) -> Double { Double((SystemTime().instant() - start).wholeNanoseconds) / 1e9 }
+
+func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+
+func whole(_ value: Double) -> String { String(Int(value.rounded())) }
+
+func hundredths(_ value: Double) -> String {
+    let all = Int((value * 100).rounded())
+    return "\(all / 100).\(all % 100 < 10 ? "0" : "")\(all % 100)"
+}

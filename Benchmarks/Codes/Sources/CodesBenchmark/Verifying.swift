@@ -1,0 +1,77 @@
+import Bytes
+import Domain
+import EventLoop
+import Relay
+import Storage
+import Synchronization
+import World
+
+/// Right codes of apps, handed in one after the other and 64 at once, in turn with the smallest change that the same store
+/// commits, as many at once.
+func verify(_ url: String, on loop: EventLoop, rounds: Int, count: Int) async throws {
+    let rig = try await Rig(url, on: loop)
+    defer { rig.store.close() }
+    let engine = url.prefix { $0 != ":" }
+    var ratios: (alone: [Double], together: [Double], grouped: [Double]) = ([], [], [])
+    for round in 1...rounds {
+        let numbers = (round - 1) * count..<round * count
+        let check = try await asked(numbers, rig)
+        let alone = try await inTurn(numbers.prefix(count / 10), atOnce: 1, rig, check)
+        let together = try await inTurn(numbers.dropFirst(count / 10), atOnce: 64, rig, check)
+        ratios.alone.append(alone.codes / alone.commits)
+        ratios.together.append(together.codes / alone.commits)
+        ratios.grouped.append(together.codes / together.commits)
+        print(
+            "\(engine) round \(round): one at a time \(whole(alone.codes)) codes/s and \(whole(alone.commits)) commits/s, "
+                + "64 at once \(whole(together.codes)) codes/s and \(whole(together.commits)) rows/s")
+    }
+    print(
+        "\(engine) median: codes verified to single commits \(hundredths(median(ratios.alone))) one at a time, "
+            + "\(hundredths(median(ratios.together))) with 64 at once; to rows written 64 at once "
+            + "\(hundredths(median(ratios.grouped)))")
+}
+
+/// A few of the one, then a few of the other, so that both meet the same machine; each a second.
+private func inTurn(
+    _ numbers: Range<Int>, atOnce width: Int, _ rig: Rig, _ check: @escaping @Sendable (Int) async throws -> Void
+) async throws -> (codes: Double, commits: Double) {
+    let slices = 10
+    var (codes, commits) = (0.0, 0.0)
+    for slice in 0..<slices {
+        let part =
+            numbers.lowerBound + numbers.count * slice / slices..<numbers.lowerBound + numbers.count * (slice + 1)
+            / slices
+        codes += try await rig.time(part, atOnce: width, check)
+        commits += try await rig.time(part, atOnce: width) { _ in try await commit(rig.store) }
+    }
+    return (Double(numbers.count) / codes, Double(numbers.count) / commits)
+}
+
+/// A login of a user with an app for each of these numbers; gives what hands in its code.
+private func asked(_ numbers: Range<Int>, _ rig: Rig) async throws -> @Sendable (Int) async throws -> Void {
+    let secrets = numbers.map { _ in Secret(SystemRandomness().bytes(20)) }
+    let challenges = Mutex<[Int: ChallengeID]>([:])
+    try await rig.time(numbers, atOnce: 64) { number in
+        try await rig.bindTOTP(try await rig.register(number), secrets[number - numbers.lowerBound])
+        let challenge = try await rig.ask(number)
+        challenges.withLock { $0[number] = challenge }
+    }
+    let asked = challenges.withLock { $0 }
+    return { number in
+        guard let challenge = asked[number] else { throw Unmeasured("no challenge") }
+        let step = OTP.step(at: SystemTime().now(), period: 30)
+        let code = OTP.code(
+            secret: secrets[number - numbers.lowerBound], counter: UInt64(step), algorithm: .sha1, digits: 6)
+        let told = try await rig.relay.backup(
+            challenge, of: nil, code: code, by: rig.website, as: rig.relay.operations.new())
+        guard told.result == .success else { throw Unmeasured("a right code was refused") }
+    }
+}
+
+/// One row, written so that it survives a crash.
+private func commit(_ store: Store) async throws {
+    _ = try await store.run(
+        Script("commit", writes: [Step(smallest, .blob(SystemRandomness().bytes(16)), .moment(SystemTime().now()))]))
+}
+
+private let smallest = Statement("INSERT INTO audit (operation, at, event) VALUES (?, ?, 'benchmark')")
