@@ -100,8 +100,38 @@ import Testing
         let installed = try await installed(gateway)
         let right = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
         #expect(right.status == 0, "\(right.errors)")
+        #expect(right.output.contains("Text messages leave through down, up."))
         _ = try await Child.run("sh", ["-c", "rm kannel.password"], in: installed.directory("relay"))
         let wrong = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
         #expect(wrong.status == 1 && wrong.errors.contains("kannel.password: No such file"))
+    }
+
+    /// What only the sender of all and the password's file say together.
+    @Test func whatAGatewayOverSMPPWouldNotStartWithIsFoundByCheck() async throws {
+        let installed = try await Installed("--listen", "127.0.0.1:1", "--host", "127.0.0.1")
+        try TextFile.write(String(repeating: "x", count: 65), to: installed.directory("relay/smpp.password"))
+        var settings = try TextFile.read(installed.settings)
+        try settings.set(
+            "sms.gateways",
+            to:
+                "[{name: one, kind: smpp, address: \"127.0.0.1:2775\", tls: false, system_id: s, password_file: smpp.password}]"
+        )
+        try settings.set("sms.allow", to: "[\"+49\"]")
+        try TextFile.write(settings, to: installed.settings)
+        let long = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(long.status == 1)
+        #expect(long.errors.contains("gateway one: password must be at most 64 characters of ASCII"), "\(long.errors)")
+
+        try TextFile.write("short", to: installed.directory("relay/smpp.password"))
+        #expect(try await BuiltProgram.twoefayd("--config", installed.settings, "--check").status == 0)
+        try settings.set("sms.from", to: "The Example Corporation")
+        try TextFile.write(settings, to: installed.settings)
+        for arguments in [["--check"], []] {
+            let wrong = try await Child.run(
+                try BuiltProgram.twoefayd.path, ["--config", installed.settings] + arguments)
+            #expect(wrong.status == 1)
+            #expect(wrong.errors.contains("gateway one: from must be a number"), "\(wrong.errors)")
+            #expect(!wrong.errors.contains("Failure("))
+        }
     }
 }

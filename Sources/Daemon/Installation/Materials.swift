@@ -253,8 +253,10 @@ struct MaterialsReading {
             if let file = form.authority { _ = certificate(file, authority) }
             var own: Materials.Mail?
             if case .mail(let mailed) = form.kind { own = self.mail(of: mailed, password, authority, usual: mail) }
-            return Materials.Texts.Gateway(
+            let gateway = Materials.Texts.Gateway(
                 form: form, password: password, authority: authority, mail: own, from: form.from ?? texts.from)
+            if let fault = gateway.fault { problems.append("sms.gateways: \(fault)") }
+            return gateway
         }
         return Materials.Texts(gateways: gateways, limits: texts.limits)
     }

@@ -46,6 +46,11 @@ public enum DaemonProgram {
         lines.append(
             materials.mail.map { "Mails leave through \($0.server.address.text), from \($0.from.address)." }
                 ?? "No mail server is set: no mail will leave.")
+        let gateways = materials.texts?.gateways.map(\.form.name) ?? []
+        lines.append(
+            gateways.isEmpty
+                ? "No gateway is set: no text message will leave."
+                : "Text messages leave through \(gateways.joined(separator: ", ")).")
         lines.append(
             "What is said in mails and text messages is there in \(materials.wording.languages.joined(separator: ", "))."
         )
@@ -61,6 +66,7 @@ public enum DaemonProgram {
                 "storage": .string("\(try settings.store())"), "schema_version": .integer(store.schemaVersion),
                 "push": .bool(materials.push != nil), "web_push": .bool(materials.webPush != nil),
                 "mail": materials.mail.map { .string($0.server.address.text) } ?? .null,
+                "sms": .array(gateways.map { .string($0) }),
                 "languages": .array(materials.wording.languages.map { .string($0) }),
                 "places": materials.places.map(json) ?? .null,
                 "warnings": .array(warnings.map { .string($0) }),

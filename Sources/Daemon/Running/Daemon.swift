@@ -144,6 +144,9 @@ public final class Daemon: Sendable {
                     randomness: randomness, log: log, metrics: RelayMetrics(registry),
                     placeOf: { [places] ip in places.place(of: ip) },
                     spawn: { [errands] work in errands.spawn(work) })
+            } catch let failure as Failure {
+                store.close()
+                throw failure
             } catch {
                 store.close()
                 throw Failure(.failed, "\(error)", next: "Mend the settings, then try again.")

@@ -55,6 +55,17 @@ extension Materials.Texts.Gateway {
         return WebGateway(name: form.name, dialect: dialect, options: options)
     }
 
+    /// Why it could not be made; nil where it can.
+    var fault: String? {
+        guard case .smpp(let line) = form.kind else { return nil }
+        do throws(Failure) {
+            _ = try options(line)
+            return nil
+        } catch {
+            return error.message
+        }
+    }
+
     private func options(_ line: Settings.TextGatewayForm.Line) throws(Failure) -> SMPPOptions {
         var options = SMPPOptions(host: line.host, port: line.port, systemID: line.systemID, password: password)
         options.systemType = line.systemType
