@@ -220,6 +220,10 @@ private func complaints(_ text: String) -> [String] {
                 "content_type must be JSON, XML, a form or text/plain"
             ),
             (
+                "name: a, kind: http, url: \"https://x/\", body: \"{to} {text}\", headers: {Content-Type: text/plain}",
+                "what a body is says content_type"
+            ),
+            (
                 "name: a, kind: twilio, account: A, password_file: p",
                 "gateway a: from or service is missing, or sms.from"
             ),

@@ -130,6 +130,9 @@ extension TextGatewayReader {
             complain(place("content_type"), "\(label): content_type does nothing without body")
         }
         plain.fields = fields()
+        if body != nil, plain.fields.contains(where: { $0.name.lowercased() == "content-type" }) {
+            complain(place("headers"), "\(label): what a body is says content_type, and not a header as well")
+        }
         plain.username = text("username")
         plain.authorizes = word("authorization", ["basic", "none"]) == "basic"
         if plain.authorizes { require("username", "password_file") }
