@@ -69,6 +69,7 @@ import World
         "🧑🧒 family", "\"quoted\" \\ <x@y.z>, (c); [d]", "_=?", "é",
         "an ASCII subject that is much longer than a line and has to be folded somewhere between its words, twice perhaps",
         "NoSpacesInThisSubjectAtAllSoThatItCannotBeFoldedAnywhere_äöü_ButGoesOnAndOnAndOnAndOnAndOnAndOnAndOn",
+        String(repeating: "NoSpacesAndAllOfItASCII", count: 50), "short " + String(repeating: "x", count: 68),
         "two  spaces", " leading", "trailing ",
     ])
     func whateverIsSaidComesThrough(_ text: String) async throws {

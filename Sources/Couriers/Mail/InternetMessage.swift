@@ -58,7 +58,10 @@ enum HeaderText {
 
     /// Of a subject, of which `used` characters of the line are taken.
     static func unstructured(_ text: String, after used: Int) -> String {
-        guard isPlain(text) else { return words(text, after: used) }
+        // A word that is longer than a line has no place to be folded at.
+        guard isPlain(text), !text.utf8.split(separator: 0x20).contains(where: { $0.count > longestLine - used }) else {
+            return words(text, after: used)
+        }
         var lines = [""]
         for word in text.split(separator: " ", omittingEmptySubsequences: false) {
             let room = longestLine - (lines.count == 1 ? used : 1)
