@@ -7,30 +7,6 @@ import World
 
 /// What happens where nobody said how answers are given: phones sign them.
 @Suite("A phone signs", .timeLimit(.minutes(5)), .mayBlock) struct SignedAnswers {
-    /// What the phone is shown and what it signs about it.
-    private func sign(
-        _ word: String, _ phone: Phone, _ scene: Scene, number: String? = nil
-    ) async throws -> (challenge: String, answer: String) {
-        try sign(word, what: try await phone.party.curl("POST", "/pending", [:]), phone, scene, number: number)
-    }
-
-    /// The same of a list that the phone has.
-    private func sign(
-        _ word: String, what told: Caller.Answer, _ phone: Phone, _ scene: Scene, number: String? = nil
-    ) throws -> (challenge: String, answer: String) {
-        let list = try #require(told["pending"]?.array, "\(told)")
-        let pending = try #require(list.count == 1 ? list[0].object : nil, "\(list)")
-        let challenge = try #require(pending["challenge"]?.string)
-        let shown = TestPhone.Shown(
-            challenge: challenge, nonce: try #require(pending["nonce"]?.string),
-            context: try #require(pending["context"]?.string.flatMap { Base64URL.decode($0) }))
-        let answer = try phone.key.decision(
-            word, about: shown, device: phone.device, origin: scene.relay.origin, number: number,
-            at: SystemTime().now())
-        scene.keep(answer)
-        return (challenge, answer)
-    }
-
     private func ask(_ shop: Party, _ username: String) async throws -> String {
         let asked = try await shop.curl("POST", "/login", ["username": .string(username), "request": "4711"])
         #expect(asked.status == 201, "\(asked)")
@@ -44,7 +20,7 @@ import World
             let phone = try await Phone(in: scene, token: token, code: code)
             let asked = try await shop.curl(
                 "POST", "/login", ["username": "bob.signs", "request": "4711", "number": "42"])
-            let (challenge, answer) = try await sign("approve", phone, scene, number: "42")
+            let (challenge, answer) = try await phone.sign("approve", in: scene, number: "42")
             #expect(asked["challenge"]?.string == challenge)
 
             // Not in the plain form, nor with both.
@@ -86,7 +62,7 @@ import World
             let (token, code) = try await shop.register("bob.frozen")
             let phone = try await Phone(in: scene, token: token, code: code)
             let challenge = try await ask(shop, "bob.frozen")
-            let (_, answer) = try await sign("fraud", phone, scene)
+            let (_, answer) = try await phone.sign("fraud", in: scene)
             let said = try await phone.party.curl(
                 "POST", "/failure", ["challenge": .string(challenge), "answer": .string(answer)])
             #expect(said.text == #"{"login":"failure"}"#)
@@ -108,7 +84,7 @@ import World
             let (token, code) = try await shop.register("bob.locked")
             let phone = try await Phone(in: scene, token: token, code: code)
             let asked = try await shop.curl("POST", "/login", ["username": "bob.locked", "number": "42"])
-            let (challenge, answer) = try await sign("approve", phone, scene, number: "43")
+            let (challenge, answer) = try await phone.sign("approve", in: scene, number: "43")
             #expect(asked["challenge"]?.string == challenge)
             let said = try await phone.party.curl(
                 "POST", "/success", ["challenge": .string(challenge), "answer": .string(answer)])
@@ -139,8 +115,8 @@ import World
                     "POST", "/login", ["username": "bob.waits", "request": "4711", "number": "42"])
                 let found = try await phone.party.end(looking)
                 #expect(found.status == 200 && found.field("preference-applied") == "wait=60")
-                let (challenge, answer) = try sign(
-                    word, what: found, phone, scene, number: word == "approve" ? "42" : nil)
+                let (challenge, answer) = try phone.sign(
+                    word, what: found, in: scene, number: word == "approve" ? "42" : nil)
                 #expect(asked["challenge"]?.string == challenge)
 
                 let waiting = try shop.begin(
@@ -164,7 +140,7 @@ import World
             let (token, code) = try await shop.register("bob.knows")
             let phone = try await Phone(in: scene, token: token, code: code)
             let challenge = try await ask(shop, "bob.knows")
-            let (_, answer) = try await sign("approve", phone, scene, number: "42")
+            let (_, answer) = try await phone.sign("approve", in: scene, number: "42")
             let looking = try phone.party.begin(
                 "POST", "/pending", ["known": [.string(challenge)]], fields: ["prefer": "wait=60"])
             try await scene.relay.logged("event=request.held")

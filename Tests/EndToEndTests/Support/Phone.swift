@@ -36,3 +36,29 @@ struct Phone: Sendable {
         certificatePath = try #require(party.caller.certificatePath)
     }
 }
+
+/// What a phone whose website wants signatures says.
+extension Phone {
+    /// What it is shown and what it signs about it.
+    func sign(_ word: String, in scene: Scene, number: String? = nil) async throws -> (
+        challenge: String, answer: String
+    ) {
+        try sign(word, what: try await party.curl("POST", "/pending", [:]), in: scene, number: number)
+    }
+
+    /// The same of a list that it has.
+    func sign(
+        _ word: String, what told: Caller.Answer, in scene: Scene, number: String? = nil
+    ) throws -> (challenge: String, answer: String) {
+        let list = try #require(told["pending"]?.array, "\(told)")
+        let pending = try #require(list.count == 1 ? list[0].object : nil, "\(list)")
+        let challenge = try #require(pending["challenge"]?.string)
+        let shown = TestPhone.Shown(
+            challenge: challenge, nonce: try #require(pending["nonce"]?.string),
+            context: try #require(pending["context"]?.string.flatMap { Base64URL.decode($0) }))
+        let answer = try key.decision(
+            word, about: shown, device: device, origin: scene.relay.origin, number: number, at: SystemTime().now())
+        scene.keep(answer)
+        return (challenge, answer)
+    }
+}
