@@ -1,0 +1,64 @@
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// What users keep for themselves: an app, whose part oathtool has, and recovery codes.
+@Suite("Codes of the user's own", .timeLimit(.minutes(15)), .mayBlock) struct CodesOfTheirOwn {
+    /// What an app shows that was given this secret as people type it, so many seconds from now.
+    private func shown(_ secret: String, in seconds: Int64 = 0) async throws -> String {
+        let moment = Timestamp(seconds: SystemTime().now().seconds + seconds).rfc3339.prefix(19)
+        let shown = try await Child.run("oathtool", ["--totp", "--base32", "--now=\(moment)Z", secret])
+        #expect(shown.status == 0, "\(shown.errors)")
+        return String(shown.output.prefix { $0 != "\n" })
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func logInAndApproveAndUnlock(_ kind: StoreKind) async throws {
+        try await Scene.play(kind) { scene in
+            let shop = try await scene.website("shop", ["--guesses", "1"])
+            try await shop.register("ana.app", with: [:])
+            let given = try await shop.curl("POST", "/user/ana.app/recovery-codes", [:])
+            let codes = given["codes"]?.array?.compactMap(\.string) ?? []
+            #expect(given.status == 201 && Set(codes).count == 10, "\(given)")
+            for code in codes { scene.keep(code) }
+            // The app waits until it has shown that it has the secret.
+            let made = try await shop.curl("POST", "/user/ana.app/totp", [:])
+            let secret = try #require(made["secret"]?.string)
+            #expect(try await CodeLogin(shop, "ana.app").asked["factor"] == .null)
+            let first = try await shown(secret)
+            let confirmed = try await shop.curl("POST", "/user/ana.app/totp/confirm", ["otp": .string(first)])
+            #expect(confirmed.text == #"{"confirmed":true}"#, "\(confirmed)")
+            let login = try await CodeLogin(shop, "ana.app")
+            #expect(login.factor == "totp" && login.asked["login"] == "unverified")
+            // The next one it will show: the first is used up.
+            try await login.succeeds(by: "totp", worth: "substantial", try await shown(secret, in: 30))
+
+            // Another app needs a word of hers, as a recovery code is.
+            let refused = try await shop.curl("POST", "/user/ana.app/totp", [:])
+            #expect(refused.status == 403 && refused["code"] == "approval_required", "\(refused)")
+            let approval = try #require(refused["challenge"]?.string)
+            let repeated: JSONObject = ["approval": .string(approval)]
+            #expect(try await shop.curl("POST", "/user/ana.app/totp", repeated).status == 403)
+            let approved = try await shop.curl(
+                "POST", "/backup", ["challenge": .string(approval), "otp": .string(codes[0].uppercased())])
+            #expect(approved["login"] == "success" && approved["factor"] == "recovery", "\(approved)")
+            let second = try await shop.curl("POST", "/user/ana.app/totp", repeated)
+            #expect(second.status == 201 && second["secret"]?.string != secret, "\(second)")
+            scene.keep(second["secret"]?.string)
+
+            // A wrong code locks, a recovery code unlocks, and another one logs in; each of them once.
+            #expect(try await CodeLogin(shop, "ana.app").handIn("000000")["reason"] == "locked")
+            let locked = try await CodeLogin(shop, "ana.app")
+            #expect(try await locked.told()["reason"] == "locked")
+            #expect(try await locked.handIn(codes[1]).status == 409)
+            let unlocked = try await shop.curl("POST", "/user/ana.app/unlock", ["otp": .string(codes[1])])
+            #expect(unlocked.status == 204, "\(unlocked)")
+            try await CodeLogin(shop, "ana.app").succeeds(by: "recovery", worth: "substantial", codes[2])
+            for used in codes[0...2] {
+                let again = try await CodeLogin(shop, "ana.app").handIn(used)
+                #expect(again["login"] == "failure", "\(again)")
+                #expect(try await shop.curl("POST", "/user/ana.app/unlock").status == 204)
+            }
+        }
+    }
+}
