@@ -130,4 +130,40 @@ import World
         #expect(sink.lines.contains { $0.contains("mail.server.refuses") && $0.contains("level=error") })
         #expect(!sink.lines.contains { $0.contains("bob@") || $0.contains("042137") })
     }
+
+    /// A mail for which there is no room says nothing about the server.
+    @Test func troubleIsNotOverBecauseNobodyIsAsked() async throws {
+        let test = try await TestMailServer.start { $0.faults = [.greeting: [.drop], .sender: [.hang]] }
+        var server = SMTPServer(try #require(SMTPAddress("smtp://localhost:\(test.port)")))
+        (server.connections, server.waiting) = (1, 1)
+        let courier = MailCourier(
+            client: SMTPClient(server, time: SystemTime()), from: try #require(MailSender("login@shop.example")),
+            words: WordingBook(), time: SystemTime(), log: Log(sink: MemorySink()))
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        defer { group.stopAndJoin() }
+        let message = try message()
+        let (first, trouble) = await group.loops[0].perform {
+            _ = await courier.send(message)
+            let outcomes = AsyncStream<MessageOutcome>.makeStream()
+            let send = { @Sendable in
+                EventLoop.current?.spawn {
+                    let outcome = await courier.send(message)
+                    outcomes.continuation.yield(outcome)
+                }
+            }
+            send()
+            try? await test.hears(.sender)
+            send()
+            send()
+            var ended = outcomes.stream.makeAsyncIterator()
+            let first = await ended.next()
+            let trouble = courier.trouble
+            courier.close()
+            _ = await ended.next()
+            _ = await ended.next()
+            return (first, trouble)
+        }
+        #expect(first == .retryAfter(nil, "connection: too many mails wait"))
+        #expect(trouble != nil)
+    }
 }

@@ -69,7 +69,7 @@ public final class MailCourier: MessageCourier {
 
     private func note(_ result: Result<SMTPReply, SMTPFailure>) {
         guard case .failure(let failure) = result, failure.isOfTheServer else {
-            lastTrouble.withLock { $0 = nil }
+            if result.wasHeard { lastTrouble.withLock { $0 = nil } }
             return
         }
         let reason = failure.reasonWithoutAddresses
@@ -80,6 +80,14 @@ public final class MailCourier: MessageCourier {
         } else {
             log.warning("mail.server.unanswered", [.endpoint: server, .reason: reason])
         }
+    }
+}
+
+extension Result<SMTPReply, SMTPFailure> {
+    /// Whether the server had a say in it: it was not asked about a mail that waits for others.
+    fileprivate var wasHeard: Bool {
+        guard case .failure(let failure) = self else { return true }
+        return failure.reply != nil
     }
 }
 
