@@ -128,6 +128,19 @@ public final class TextExchange: Sendable {
         }
     }
 
+    /// For a message that some gateway may have, and that is tried no more: as if that one had said yes.
+    public func assumeSent(_ message: TextMessage) -> TextReport? {
+        let routes = setup.withLock { $0 }.routing.gateways(for: message.to)
+        // Who it was is known here unless this process has begun since.
+        let bound = bonds.withLock { $0.gateway(of: message.id, at: time.instant()) }
+        guard let route = routes.first(where: { $0.gateway == bound }) ?? routes.first else { return nil }
+        let cost = route.cost(of: message.size.parts, to: message.to)
+        observer?.sent(gateway: route.gateway, parts: message.size.parts, cost: cost)
+        return TextReport(
+            outcome: .accepted(by: route.gateway), gateway: route.gateway, tries: [], parts: message.size.parts,
+            cost: cost)
+    }
+
     /// No gateway took it.
     private func nothing(_ tries: [TextReport.Try], _ routes: [TextRouting.Route]) -> MessageOutcome {
         guard !routes.isEmpty else { return .undeliverable("no gateway takes numbers of that country") }

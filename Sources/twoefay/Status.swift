@@ -31,7 +31,8 @@ extension Tool {
         switch store {
         case .success(let status):
             lines.append(
-                "The store has \(status.work.websites) active websites, and \(status.work.relays) relays at work.")
+                "The store has \(counted(status.work.websites, "active website")), "
+                    + "and \(counted(status.work.relays, "relay")) at work.")
             for waiting in status.work.waiting {
                 let late = waiting.oldestDue < now ? ", the oldest due since \(waiting.oldestDue.rfc3339)" : ""
                 lines.append("Still to be done: \(waiting.count) × \(waiting.kind)\(late).")
@@ -72,6 +73,9 @@ extension Tool {
         }
     }
 }
+
+/// `1 relay`, `2 relays`
+private func counted(_ count: Int64, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 
 extension Probe.Answer {
     fileprivate func line(_ origin: String) -> String {
@@ -118,7 +122,8 @@ extension TextAccount {
     fileprivate var lines: [String] {
         guard total.messages > 0 || total.sent > 0 else { return [] }
         let line = { (what: String, line: Line) in
-            "\(what): \(line.messages) begun, \(line.sent) sent in \(line.parts) parts, for \(Settings.amount(line.cost))."
+            "\(what): \(line.messages) begun, \(line.sent) sent in \(counted(line.parts, "part")), "
+                + "for \(Settings.amount(line.cost))."
         }
         return [line("Text messages today", total)] + prefixes.map { line("  \($0.prefix)", $0) }
     }

@@ -36,7 +36,9 @@ import World
     }
 
     /// What becomes of a message, by way of one gateway that takes German numbers.
-    private func send(_ message: Message, to gateway: TestGateway) async throws -> MessageOutcome {
+    private func send(
+        _ message: Message, to gateway: TestGateway, after: @escaping @Sendable (TextCourier) -> Void = { _ in }
+    ) async throws -> MessageOutcome {
         let dialect = PlainWeb(
             method: "POST", url: try TextTemplate(gateway.url + "/{id}"), contentType: "text/plain",
             body: try TextTemplate("{to} {text}"))
@@ -50,7 +52,13 @@ import World
             log: Log(sink: MemorySink()), spawn: { work in EventLoop.current?.spawn(work) })
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
-        let outcome = await group.loops[0].perform { await courier.send(message) }
+        let outcome = await group.loops[0].perform {
+            let outcome = await courier.send(message)
+            after(courier)
+            return outcome
+        }
+        // What it began with that has its turn before this.
+        await group.loops[0].perform {}
         await courier.close()
         return outcome
     }
@@ -68,6 +76,18 @@ import World
         #expect(gateway.asked.allSatisfy { $0.path == "/" + String(repeating: "07", count: 16) })
         let sent = SentText(at: time.now(), prefix: Self.german, parts: 1, cost: 75_000)
         #expect(ledger.noted.withLock { $0 } == [sent, sent])
+    }
+
+    /// Whoever may have it is paid, whether or not it comes out that it has it.
+    @Test func whatCountsAsSentIsAccountedFor() async throws {
+        let gateway = try await TestGateway { _ in .hangUp }
+        let message = try message()
+        guard case .ambiguous(_) = try await send(message, to: gateway, after: { $0.countsAsSent(message) }) else {
+            Issue.record("it is known")
+            return
+        }
+        #expect(
+            ledger.noted.withLock { $0 } == [SentText(at: time.now(), prefix: Self.german, parts: 1, cost: 75_000)])
     }
 
     @Test func otherCountriesGetNone() async throws {

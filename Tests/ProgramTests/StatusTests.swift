@@ -14,7 +14,7 @@ import World
         let status = try await BuiltProgram.twoefay("--config", installed.settings, "status")
         #expect(status.status == 5)
         #expect(status.output.contains("The relay at https://127.0.0.1:1 does not answer"))
-        #expect(status.output.contains("1 active websites, and 0 relays"))
+        #expect(status.output.contains("1 active website, and 0 relays at work."))
         let told = try await BuiltProgram.twoefay("--config", installed.settings, "status", "--json")
         let json = try #require(try JSONReader.read(Array(told.output.utf8)).object)
         #expect(json["relay"]?.object?["state"]?.string == "silent")

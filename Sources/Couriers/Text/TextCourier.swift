@@ -46,6 +46,11 @@ public final class TextCourier: MessageCourier {
         return report.outcome
     }
 
+    public func countsAsSent(_ message: Message) {
+        guard let text = text(of: message), let report = exchange.assumeSent(text) else { return }
+        account(for: report, to: message.to)
+    }
+
     private func text(of message: Message) -> TextMessage? {
         guard case .code(let code) = message.content else { return nil }
         let values = WordingValues(

@@ -61,4 +61,10 @@ public struct Message: Sendable {
 /// Carries mails, or text messages. An implementation answers within thirty seconds, whatever the other side does.
 public protocol MessageCourier: Sendable {
     func send(_ message: Message) async -> MessageOutcome
+    /// Whoever was asked may have it, nobody will ever know, and it is not tried again: that costs what a message costs.
+    func countsAsSent(_ message: Message)
+}
+
+extension MessageCourier {
+    public func countsAsSent(_ message: Message) {}
 }

@@ -38,17 +38,21 @@ extension Relay {
             id: row.id, to: address, website: row.websiteName, name: row.userName, language: row.language,
             content: content, expiresAt: row.expiresAt)
         let outcome = await courier.send(message)
+        let counts = { courier.countsAsSent(message) }
         metrics.messaged(row.kind, outcome)
         switch outcome {
         case .accepted(let gateway): await settle(row, .sent, nil, by: gateway)
         case .refused(let reason): await settle(row, .refused, reason)
         // Somebody may mend what is wrong here while the announcement still says something.
-        case .undeliverable(let reason) where row.content.isAnnouncement: await postpone(row, nil, reason)
+        case .undeliverable(let reason) where row.content.isAnnouncement:
+            await postpone(row, nil, reason, orSent: counts)
         case .undeliverable(let reason): await settle(row, .undeliverable, reason)
-        case .retryAfter(let wish, let reason): await postpone(row, wish, reason)
+        case .retryAfter(let wish, let reason): await postpone(row, wish, reason, orSent: counts)
         // Somebody may have it: that counts as sent, and is not sent a third time.
-        case .ambiguous(let reason) where row.doubtedAt != nil: await settle(row, .sent, reason)
-        case .ambiguous(let reason): await postpone(row, .seconds(1), reason, isDoubtful: true)
+        case .ambiguous(let reason) where row.doubtedAt != nil:
+            counts()
+            await settle(row, .sent, reason)
+        case .ambiguous(let reason): await postpone(row, .seconds(1), reason, isDoubtful: true, orSent: counts)
         }
     }
 
@@ -107,7 +111,10 @@ extension Relay {
         }
     }
 
-    private func postpone(_ row: MessageRow, _ wish: Duration?, _ reason: String, isDoubtful: Bool = false) async {
+    /// `orSent` is for a message that is tried no more and may have arrived.
+    private func postpone(
+        _ row: MessageRow, _ wish: Duration?, _ reason: String, isDoubtful: Bool = false, orSent counts: () -> Void
+    ) async {
         let now = time.now()
         let chance = Double(randomness.number(below: 1 << 20)) / Double(1 << 20)
         let due =
@@ -127,6 +134,7 @@ extension Relay {
         guard let due else {
             let came: StepState =
                 if doubtedAt != nil { .sent } else if row.content.isAnnouncement { .expired } else { .undeliverable }
+            if came == .sent { counts() }
             return await settle(row, came, reason)
         }
         log.warning(MessageEvents.of(row.kind).postponed, fields(of: row, reason))
