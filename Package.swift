@@ -180,8 +180,8 @@ let package = Package(
         tests(
             "Daemon",
             [
-                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Domain", "HTTP", "Log", "Metrics", "Storage",
-                "TestSupport", "Texting", "World",
+                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Domain", "HTTP", "Log", "Metrics", "SMPP",
+                "Storage", "TestSupport", "Texting", "World",
             ]),
         tests(
             "Demo",

@@ -1,3 +1,15 @@
+/// Type of number and numbering plan.
+public struct SMPPNumberKind: Sendable, Equatable {
+    public var ton: UInt8?
+    public var npi: UInt8?
+
+    /// Nil is what the number's form says.
+    public init(ton: UInt8? = nil, npi: UInt8? = nil) {
+        self.ton = ton
+        self.npi = npi
+    }
+}
+
 /// A sender or a receiver: its digits or letters, and what kind of number they are.
 public struct SMPPAddress: Sendable, Equatable {
     /// Type of number and numbering plan (SMPP 3.4 §5.2.5 and §5.2.6).
@@ -27,6 +39,11 @@ public struct SMPPAddress: Sendable, Equatable {
         }
         guard !isPlus, characters.count <= 11, characters.allSatisfy({ (0x20...0x7e).contains($0) }) else { return nil }
         self.init(ton: 5, npi: 0, text: text)
+    }
+
+    /// The same number, called something else.
+    public func called(_ kind: SMPPNumberKind?) -> SMPPAddress {
+        SMPPAddress(ton: kind?.ton ?? ton, npi: kind?.npi ?? npi, text: text)
     }
 
     /// What the gateway is to choose itself.

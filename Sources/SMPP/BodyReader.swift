@@ -71,10 +71,29 @@ struct BodyReader {
         message.dataCoding = try byte()
         message.defaultMessage = try byte()
         message.text = try take(Int(try byte()))
+        message.parameters = try parameters()
+        return message
+    }
+
+    /// SMPP 3.4 §4.7.1
+    mutating func data() throws(Fault) -> ShortMessage {
+        var message = ShortMessage()
+        message.serviceType = try string(upTo: 6)
+        message.source = try address()
+        message.destination = try address()
+        message.esmClass = try byte()
+        message.registeredDelivery = try byte()
+        message.dataCoding = try byte()
+        message.parameters = try parameters()
+        return message
+    }
+
+    private mutating func parameters() throws(Fault) -> [Parameter] {
+        var parameters: [Parameter] = []
         while !rest.isEmpty {
             let (tag, length) = (try half(), try half())
-            message.parameters.append(Parameter(tag, try take(Int(length))))
+            parameters.append(Parameter(tag, try take(Int(length))))
         }
-        return message
+        return parameters
     }
 }

@@ -27,6 +27,9 @@ package struct PDU: Sendable, Equatable {
         case submitResponse(messageID: String)
         case deliver(ShortMessage)
         case deliverResponse
+        /// data_sm, in which some gateways bring receipts: it has less of its own, and more in parameters.
+        case data(ShortMessage)
+        case dataResponse
         case enquireLink
         case enquireLinkResponse
         case unbind
@@ -75,6 +78,7 @@ package struct PDU: Sendable, Equatable {
         package static let bindTransceiver: UInt32 = 0x09
         package static let outbind: UInt32 = 0x0b
         package static let enquireLink: UInt32 = 0x15
+        package static let data: UInt32 = 0x103
         package static let alertNotification: UInt32 = 0x102
         package static let response: UInt32 = 0x8000_0000
     }
@@ -89,6 +93,8 @@ package struct PDU: Sendable, Equatable {
         case .submitResponse: Command.submit | Command.response
         case .deliver: Command.deliver
         case .deliverResponse: Command.deliver | Command.response
+        case .data: Command.data
+        case .dataResponse: Command.data | Command.response
         case .enquireLink: Command.enquireLink
         case .enquireLinkResponse: Command.enquireLink | Command.response
         case .unbind: Command.unbind
@@ -128,6 +134,9 @@ package struct ShortMessage: Sendable, Equatable {
 /// An optional parameter: tag, length, value.
 package struct Parameter: Sendable, Equatable {
     package static let receiptedMessageID: UInt16 = 0x001e
+    package static let sarReference: UInt16 = 0x020c
+    package static let sarTotal: UInt16 = 0x020e
+    package static let sarPart: UInt16 = 0x020f
     package static let networkErrorCode: UInt16 = 0x0423
     package static let messagePayload: UInt16 = 0x0424
     package static let messageState: UInt16 = 0x0427

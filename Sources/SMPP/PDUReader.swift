@@ -79,6 +79,8 @@ package struct PDUReader {
             return .submitResponse(messageID: isRefusal ? "" : try reader.string(upTo: 65))
         case Command.deliver: return .deliver(try reader.message())
         case Command.deliver | Command.response: return .deliverResponse
+        case Command.data: return .data(try reader.data())
+        case Command.data | Command.response: return .dataResponse
         case Command.enquireLink: return .enquireLink
         case Command.enquireLink | Command.response: return .enquireLinkResponse
         case Command.unbind: return .unbind

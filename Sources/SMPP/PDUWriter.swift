@@ -19,7 +19,8 @@ extension PDU {
         // Of a request that failed the body is left out.
         case .submitResponse(let messageID): if status == .ok { writer.string(messageID) }
         case .submit(let message), .deliver(let message): writer.message(message)
-        case .deliverResponse: writer.string("")
+        case .data(let message): writer.data(message)
+        case .deliverResponse, .dataResponse: writer.string("")
         case .enquireLink, .enquireLinkResponse, .unbind, .unbindResponse, .genericNack, .other: break
         }
         let length = UInt32(writer.bytes.count)
@@ -61,7 +62,19 @@ extension PDU {
             let text = message.text.prefix(254)
             bytes.append(UInt8(text.count))
             bytes += text
-            for parameter in message.parameters {
+            parameters(message.parameters)
+        }
+
+        mutating func data(_ message: ShortMessage) {
+            string(message.serviceType)
+            address(message.source)
+            address(message.destination)
+            bytes += [message.esmClass, message.registeredDelivery, message.dataCoding]
+            parameters(message.parameters)
+        }
+
+        private mutating func parameters(_ parameters: [Parameter]) {
+            for parameter in parameters {
                 for half in [parameter.tag, UInt16(clamping: parameter.value.count)] {
                     bytes += [UInt8(half >> 8), UInt8(truncatingIfNeeded: half)]
                 }

@@ -13,6 +13,9 @@ public struct SMPPOptions: Sendable {
     public var mode = BindMode.transceiver
     /// Of messages that name no sender. Nil: the gateway chooses it.
     public var source: SMPPAddress?
+    /// Where the gateway wants receivers' numbers called something else than their form says.
+    public var destinationKind: SMPPNumberKind?
+    public var longTexts = LongTexts.header
     /// Submits that may be without an answer.
     public var window = 10
     /// Parts a second; 0: as many as the window lets through.
@@ -37,6 +40,16 @@ public struct SMPPOptions: Sendable {
         self.port = port
         self.systemID = systemID
         self.password = password
+    }
+
+    /// How a text that is longer than a message travels.
+    public enum LongTexts: String, Sendable, Equatable, CaseIterable {
+        /// In parts, with a header of user data, which phones read.
+        case header
+        /// In parts, with the parameters `sar_…`, of which the gateway makes that header.
+        case sar
+        /// In one piece, as `message_payload`, which the gateway cuts.
+        case payload
     }
 
     var wantsReceipts: Bool { receipts && mode == .transceiver }

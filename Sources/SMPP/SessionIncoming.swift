@@ -29,14 +29,15 @@ extension SMPPSession {
                 // Not understood is not taken.
                 answered(pdu.sequence, pdu.status == .ok ? .wrongCommand : pdu.status, messageID: "", now)
             }
-        case .deliver(let message): delivered(message, pdu.sequence)
+        case .deliver(let message): delivered(message, .deliverResponse, pdu.sequence)
+        case .data(let message): delivered(message, .dataResponse, pdu.sequence)
         case .enquireLink: write(PDU(.enquireLinkResponse, sequence: pdu.sequence))
         case .enquireLinkResponse: backoff.succeeded()
         case .unbind:
             write(PDU(.unbindResponse, sequence: pdu.sequence))
             abandon("the gateway has ended the session", now)
         case .unbindResponse: if phase == .unbinding { finish() }
-        case .deliverResponse: break
+        case .deliverResponse, .dataResponse: break
         // Not for who sends messages.
         case .bind, .submit: write(PDU(.genericNack, sequence: pdu.sequence, status: .wrongCommand))
         case .other(let command):
@@ -58,13 +59,13 @@ extension SMPPSession {
         if let outcome = answer.outcome { settle([(answer.ticket, outcome)]) }
     }
 
-    private mutating func delivered(_ message: ShortMessage, _ sequence: UInt32) {
+    private mutating func delivered(_ message: ShortMessage, _ answer: PDU.Body, _ sequence: UInt32) {
         guard phase != .binding else {
-            write(PDU(.deliverResponse, sequence: sequence, status: .notBound))
+            write(PDU(answer, sequence: sequence, status: .notBound))
             return
         }
         // Whatever it is: what is not answered comes again and again.
-        write(PDU(.deliverResponse, sequence: sequence))
+        write(PDU(answer, sequence: sequence))
         if let receipt = SMPPReceipt(message), let news = book.tell(receipt) { act(.receipt(news)) }
     }
 }

@@ -26,7 +26,7 @@ struct Submission {
         }
         var body = ShortMessage()
         body.source = message.from ?? options.source ?? .none
-        body.destination = destination
+        body.destination = destination.called(options.destinationKind)
         body.dataCoding = text.coding == .gsm7 ? 0 : 8
         body.registeredDelivery = options.wantsReceipts ? 1 : 0
         if let validity = message.validity { body.validity = Self.relative(validity) }
@@ -35,20 +35,35 @@ struct Submission {
             parts = [body]
             return
         }
+        if options.longTexts == .payload {
+            body.parameters = [Parameter(Parameter.messagePayload, text.parts.flatMap(\.self))]
+            parts = [body]
+            return
+        }
         let reference = Self.reference(message.id)
         parts = text.parts.enumerated().map { index, part in
             var body = body
-            // A header of user data: five octets follow, of which this is element 0, of three: reference, parts, which of them.
-            body.esmClass = 0x40
-            body.text = [5, 0, 3, reference, UInt8(text.parts.count), UInt8(index + 1)] + part
+            let (low, total, number) = (UInt8(truncatingIfNeeded: reference), UInt8(text.parts.count), UInt8(index + 1))
+            if options.longTexts == .sar {
+                body.text = part
+                body.parameters = [
+                    Parameter(Parameter.sarReference, [UInt8(reference >> 8), low]),
+                    Parameter(Parameter.sarTotal, [total]), Parameter(Parameter.sarPart, [number]),
+                ]
+            } else {
+                // A header of user data: five octets follow, of which this is element 0, of three: reference, parts, which of them.
+                body.esmClass = 0x40
+                body.text = [5, 0, 3, low, total, number] + part
+            }
             return body
         }
     }
 
     /// The same for the same id, wherever and however often it is sent (FNV-1a, folded).
-    private static func reference(_ id: String) -> UInt8 {
+    private static func reference(_ id: String) -> UInt16 {
         let hash = id.utf8.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 }
-        return UInt8(truncatingIfNeeded: hash ^ hash >> 8 ^ hash >> 16 ^ hash >> 24)
+        let folded = UInt16(truncatingIfNeeded: hash ^ hash >> 16)
+        return folded & 0xff00 | (folded ^ folded >> 8) & 0xff
     }
 
     /// SMPP 3.4 §7.1.1.2: YYMMDDhhmmss, tenths, quarters of an hour, R. At least a minute, at most a month of 28 days.

@@ -1,6 +1,7 @@
 import Couriers
 import Curl
 import Domain
+import SMPP
 import Testing
 import Texting
 
@@ -59,7 +60,7 @@ private func complaints(_ text: String) -> [String] {
                   accepted: [200]
                   accepted_text: "ok: \\"yes\\""
                   refused: 422
-                - {name: fourth, kind: smpp, address: "127.0.0.1:2775", tls: false, system_id: s, password_file: p, window: 5}
+                - {name: fourth, kind: smpp, address: "127.0.0.1:2775", tls: false, system_id: s, password_file: p, window: 5, long_texts: sar, source_ton: 0, destination_npi: 9}
             """
         let settings = try read(text)
         let texts = settings.texts
@@ -85,6 +86,7 @@ private func complaints(_ text: String) -> [String] {
             return
         }
         #expect(line.host == "127.0.0.1" && line.port == 2775 && !line.isTLS && line.window == 5 && line.receipts)
+        #expect(line.longTexts == .sar && line.source.ton == 0 && line.source.npi == nil && line.destination.npi == 9)
         let printed = try SettingsReader.read(Array(SettingsExample.annotated(settings).utf8), file: "t.yaml")
         #expect(printed == settings)
     }

@@ -53,6 +53,27 @@ import Testing
         #expect(receipt("id:1", [Parameter(Parameter.messageState, [99])])?.state == .unknown)
     }
 
+    /// data_sm, which has no text of its own: octet by octet as §4.7.1 has it.
+    @Test func oneThatComesAsData() throws {
+        let bytes: [UInt8] =
+            [0, 0, 0, 47, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0, 0, 9]
+            + [0] + [1, 1] + Array("4917\0".utf8) + [5, 0] + Array("Shop\0".utf8)  // service_type, source, destination
+            + [4, 0, 0]  // esm_class, registered_delivery, data_coding
+            + [0, 0x1e, 0, 4] + Array("abc\0".utf8)  // receipted_message_id
+            + [0x04, 0x27, 0, 1, 2]  // message_state
+        var reader = PDUReader()
+        reader.feed(bytes)
+        guard case .pdu(let pdu)? = try reader.next(), case .data(let message) = pdu.body else {
+            Issue.record("it cannot be read")
+            return
+        }
+        #expect(pdu.bytes == bytes && pdu.sequence == 9)
+        #expect(message.source == SMPPAddress(ton: 1, npi: 1, text: "4917") && message.destination.text == "Shop")
+        let receipt = try #require(SMPPReceipt(message))
+        #expect(receipt.messageID == "abc" && receipt.state == .delivered)
+        #expect(PDU(.dataResponse, sequence: 9).bytes == [0, 0, 0, 17, 0x80, 0, 1, 3, 0, 0, 0, 0, 0, 0, 0, 9, 0])
+    }
+
     @Test func whatIsNoReceipt() {
         #expect(receipt(delivered, esmClass: 0) == nil)
         #expect(receipt("STOP") == nil)

@@ -142,12 +142,42 @@ import World
         #expect(bench.receipts.count == 1)
     }
 
+    @Test func receiptsThatComeAsDataAreReceipts() throws {
+        var bench = Bench()
+        var receipt = ShortMessage()
+        receipt.esmClass = 4
+        receipt.parameters = [
+            Parameter(Parameter.receiptedMessageID, Array("abc\0".utf8)), Parameter(Parameter.messageState, [2]),
+        ]
+        bench.connect()
+        let bind = try #require(bench.takeSent().first)
+        bench.answer(.data(receipt), to: 4)
+        #expect(bench.takeSent() == [PDU(.dataResponse, sequence: 4, status: .notBound)] && bench.receipts.isEmpty)
+        bench.answer(.bindResponse(.transceiver, systemID: "gw"), to: bind.sequence)
+        bench.submit(id: "ours")
+        bench.accept(try #require(bench.takeSent().first), as: "abc")
+        for sequence in [7, 8] as [UInt32] { bench.answer(.data(receipt), to: sequence) }
+        #expect(bench.takeSent() == [PDU(.dataResponse, sequence: 7), PDU(.dataResponse, sequence: 8)])
+        #expect(bench.receipts.map(\.id) == ["ours"] && bench.receipts.first?.state == .delivered)
+    }
+
+    /// Somebody who takes us for a server, or tells of a phone that is there again.
+    @Test func whatNeedsNoAnswerGetsNone() throws {
+        var bench = Bench()
+        bench.connect()
+        let bind = try #require(bench.takeSent().first)
+        bench.answer(.other(PDU.Command.outbind), to: 1)
+        bench.answer(.bindResponse(.transceiver, systemID: "gw"), to: bind.sequence)
+        for command in [PDU.Command.outbind, PDU.Command.alertNotification] { bench.answer(.other(command), to: 2) }
+        #expect(bench.takeSent().isEmpty && bench.session.phase == .bound && bench.disconnects == 0)
+    }
+
     @Test func whatTheGatewayAsks() throws {
         var bench = Bench()
         bench.bind()
         bench.answer(.enquireLink, to: 5)
         bench.answer(.submit(ShortMessage()), to: 6)
-        bench.answer(.other(0x103), to: 7)
+        bench.answer(.other(0x03), to: 7)
         bench.answer(.other(0x102), to: 8)
         bench.answer(.other(0x8000_0103), to: 9)
         #expect(

@@ -193,4 +193,52 @@ import World
         #expect(bench.settled[1001] == nil)
         #expect(bench.settled[1002] == .retry("1 messages wait already"))
     }
+
+    /// SMPP 3.4 §5.3.2.22 to 24.
+    @Test func longTextsWithParametersInPlaceOfAHeader() throws {
+        var bench = Bench { $0.longTexts = .sar }
+        bench.bind()
+        let text = String(repeating: "abc", count: 100)
+        bench.submit(text, id: "one")
+        let bodies = submits(bench.takeSent())
+        #expect(bodies.count == 2 && bodies.allSatisfy { $0.esmClass == 0 && $0.text.count <= 153 })
+        #expect(bodies.flatMap(\.text) == Array(text.utf8))
+        #expect(
+            bodies.map { $0.parameter(0x020e) } == [[2], [2]] && bodies.map { $0.parameter(0x020f) } == [[1], [2]])
+        let references = bodies.map { $0.parameter(0x020c) }
+        #expect(references[0] == references[1] && references[0]?.count == 2)
+        // Of one message, whenever it is sent, and of no other.
+        bench.submit(text, id: "one")
+        #expect(submits(bench.takeSent()).first?.parameter(0x020c) == references[0])
+        bench.submit(text, id: "two")
+        #expect(submits(bench.takeSent()).first?.parameter(0x020c) != references[0])
+    }
+
+    @Test func longTextsInOnePiece() throws {
+        var bench = Bench { $0.longTexts = .payload }
+        bench.bind()
+        let text = String(repeating: "ü", count: 200)
+        let ticket = bench.submit(text)
+        let sent = bench.takeSent()
+        let body = try #require(submits(sent).first)
+        #expect(sent.count == 1 && body.text.isEmpty && body.esmClass == 0)
+        // One octet for a character of the GSM alphabet, where ü is 0x7e.
+        #expect(body.parameter(0x0424) == Array(repeating: 0x7e, count: 200))
+        bench.accept(sent[0], as: "m")
+        #expect(bench.settled[ticket] == .accepted(["m"]))
+        bench.submit("short")
+        #expect(submits(bench.takeSent()).first?.text == Array("short".utf8))
+    }
+
+    @Test func numbersAreCalledWhatTheGatewayWants() throws {
+        var bench = Bench {
+            $0.source = SMPPAddress("Shop")?.called(SMPPNumberKind(npi: 1))
+            $0.destinationKind = SMPPNumberKind(ton: 2)
+        }
+        bench.bind()
+        bench.submit()
+        let body = try #require(submits(bench.takeSent()).first)
+        #expect(body.source == SMPPAddress(ton: 5, npi: 1, text: "Shop"))
+        #expect(body.destination == SMPPAddress(ton: 2, npi: 1, text: "491701234567"))
+    }
 }

@@ -68,9 +68,9 @@ final class SMSCGuest {
             write(.unbindResponse, pdu.sequence)
             smsc.change { $0.unbinds += 1 }
         case .unbindResponse: cut()
-        case .deliverResponse: smsc.change { $0.receiptsAnswered += 1 }
+        case .deliverResponse, .dataResponse: smsc.change { $0.receiptsAnswered += 1 }
         case .genericNack: smsc.change { $0.nacks += 1 }
-        case .deliver, .other: write(.genericNack, pdu.sequence, .wrongCommand)
+        case .deliver, .data, .other: write(.genericNack, pdu.sequence, .wrongCommand)
         case .bindResponse, .submitResponse, .enquireLinkResponse: break
         }
     }

@@ -73,7 +73,9 @@ extension Materials.Texts.Gateway {
         options.window = line.window
         options.throughput = line.throughput
         options.receipts = line.receipts
-        options.source = from.flatMap { SMPPAddress($0) }
+        options.source = from.flatMap { SMPPAddress($0) }?.called(line.source)
+        options.destinationKind = line.destination
+        options.longTexts = line.longTexts
         let fault: String?
         do {
             if line.isTLS {

@@ -38,6 +38,11 @@ extension TextGatewayReader {
         line.window = integer("window", 1...1000) ?? 10
         line.throughput = integer("throughput", 0...10_000) ?? 0
         line.receipts = node["receipts"] == nil || flag("receipts")
+        let ways = SMPPOptions.LongTexts.self
+        line.longTexts =
+            word("long_texts", ways.allCases.map(\.rawValue)).flatMap { ways.init(rawValue: $0) } ?? .header
+        line.source = numberKind("source")
+        line.destination = numberKind("destination")
         if !line.isTLS, !isHere(address.host), !flag("insecure") {
             complain(
                 place("tls"),
@@ -48,6 +53,12 @@ extension TextGatewayReader {
             complain(place("from"), "\(label): from must be a number, or at most 11 letters and digits")
         }
         return .smpp(line)
+    }
+
+    /// The numbers that SMPP 3.4 gives them (§5.2.5, §5.2.6).
+    private mutating func numberKind(_ of: String) -> SMPPNumberKind {
+        SMPPNumberKind(
+            ton: integer("\(of)_ton", 0...6).map { UInt8($0) }, npi: integer("\(of)_npi", 0...18).map { UInt8($0) })
     }
 
     mutating func mailed() -> Settings.TextGatewayForm.Kind? {

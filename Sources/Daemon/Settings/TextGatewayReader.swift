@@ -14,7 +14,10 @@ struct TextGatewayReader {
     private static let own = [
         "kannel": ["url", "username", "method", "smsc", "insecure"],
         "twilio": ["url", "account", "key", "service", "insecure"],
-        "smpp": ["address", "tls", "system_id", "system_type", "mode", "window", "throughput", "receipts", "insecure"],
+        "smpp": [
+            "address", "tls", "system_id", "system_type", "mode", "window", "throughput", "receipts", "insecure",
+            "long_texts", "source_ton", "source_npi", "destination_ton", "destination_npi",
+        ],
         "mail": ["url", "username", "address", "subject", "body"],
         "http": [
             "url", "username", "insecure", "method", "headers", "content_type", "body", "authorization", "accepted",

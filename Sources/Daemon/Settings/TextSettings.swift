@@ -56,6 +56,10 @@ extension Settings {
             public var window = 10
             public var throughput = 0
             public var receipts = true
+            public var longTexts = SMPPOptions.LongTexts.header
+            /// Where numbers are called something else than their form says.
+            public var source = SMPPNumberKind()
+            public var destination = SMPPNumberKind()
         }
 
         /// What is handed to a mail server.
