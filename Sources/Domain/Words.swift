@@ -93,7 +93,7 @@ public enum Approval: String, Sendable, CaseIterable {
 /// Who changed a user or a phone.
 public enum Doer: String, Sendable, CaseIterable {
     case phone, website, `operator`
-    /// Whoever had the revocation code, or a recovery code.
+    /// Whoever had the revocation code, or a recovery code; or whoever tried too many wrong codes.
     case code
 }
 

@@ -152,6 +152,8 @@ struct ConversationTests {
         }
         #expect(await guess().code == "already_decided")
         #expect(await shop.send("POST", "/auth", ["challenge": .string(challenge)])["reason"] == "locked")
+        let bob = await shop.send("GET", "/user/bob")
+        #expect(bob["state"] == "locked" && bob["stopped_by"] == "code")
     }
 
     @Test(arguments: ["12345", "123456789", "12 3456", " 123456", "123456\n", "١٢٣٤٥٦", "abcd-efgh"])

@@ -105,6 +105,7 @@ import World
         #expect(told.result == .failure && told.reason == .locked)
         #expect(try stage.rig.count("SELECT count(*) FROM audit WHERE event = 'code.wrong'") == 10)
         #expect(try stage.rig.count("SELECT count(*) FROM audit WHERE event = 'user.locked'") == 1)
+        #expect(try stage.rig.count("SELECT count(*) FROM user WHERE state = 'locked' AND stopped_by = 'code'") == 1)
         #expect(try await stage.told(try await stage.login()).reason == .locked)
         // The website lets the user in again, and nothing is held against them.
         try await stage.rig.on { [shop = stage.shop] relay in

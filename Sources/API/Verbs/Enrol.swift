@@ -22,7 +22,7 @@ enum Enrol {
                 ])),
         Route(
             "GET", "/user/{username}", "Shows a user",
-            Form(.website(show), answers: [(200, "token, email, phone, factors, devices")])),
+            Form(.website(show), answers: [(200, "token, email, phone, state, stopped_by?, factors, devices")])),
         Route(
             "DELETE", "/user/{username}", "Forgets a user", Form(.website(forget), answers: [(204, "it is forgotten")])
         ),
@@ -74,13 +74,14 @@ enum Enrol {
         let codes = try await call.relay.codeFactors(of: user).map { JSONValue.object($0.json(of: user.state)) }
         var views: [JSONValue] = []
         for device in devices { views.append(.object(try device.json(call))) }
-        return .answer(
-            Answer(
-                200,
-                [
-                    "token": .string(user.token.text), "email": .text(user.email), "phone": .text(user.phone),
-                    "factors": .array(pushed(devices, of: user, by: call.relay) + codes), "devices": .array(views),
-                ]))
+        var body: JSONObject = [
+            "token": .string(user.token.text), "email": .text(user.email), "phone": .text(user.phone),
+            "state": .word(user.state),
+        ]
+        if user.state != .active, let doer = user.stoppedBy { body.set("stopped_by", .word(doer)) }
+        body.set("factors", .array(pushed(devices, of: user, by: call.relay) + codes))
+        body.set("devices", .array(views))
+        return .answer(Answer(200, body))
     }
 
     @Sendable static func forget(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {

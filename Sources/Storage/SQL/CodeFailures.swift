@@ -78,7 +78,7 @@ private let countFailure = Statement(
 
 private let lockUser = Statement(
     """
-    UPDATE user SET state = 'locked', stopped_by = 'phone', operation = ? WHERE id = ? AND state = 'active'
+    UPDATE user SET state = 'locked', stopped_by = 'code', operation = ? WHERE id = ? AND state = 'active'
     AND EXISTS (SELECT 1 FROM factor f WHERE f.user_id = user.id AND f.failures >= ? AND f.operation = ?)
     """)
 

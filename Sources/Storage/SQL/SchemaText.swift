@@ -41,7 +41,7 @@ enum SchemaText {
             display_name varchar(128),
             language varchar(256),                  -- a tag of BCP 47, or a whole Accept-Language
             state varchar(16) NOT NULL,             -- active; locked (too many wrong answers), frozen ("this was not me")
-            stopped_by varchar(16),                 -- of one locked or frozen: phone (its answers) or operator, who alone undoes it
+            stopped_by varchar(16),                 -- of one locked or frozen: phone (its answers), code (wrong ones), or operator, who alone undoes it
             proved_at datetime(3),                  -- since when a factor of the user's own is bound: a further one needs approval
             challenge_id binary(16),                -- the newest challenge
             created_at datetime(3) NOT NULL,
