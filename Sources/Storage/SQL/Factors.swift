@@ -97,21 +97,8 @@ extension Store: FactorStore {
     }
 }
 
-/// What the operator's tool does with code factors, and what several verbs write.
+/// What several verbs write of code factors.
 public enum Factors {
-    /// On an operator's word: it counts at once. False when there is no such user, or when one is there that counts and
-    /// must not be replaced.
-    public static func byOperator(
-        _ factor: NewFactor, replaces: Bool, event: String, as operation: Operation
-    ) -> Query<Bool> {
-        let writes =
-            [
-                Step(Locks.hold, .id(factor.user)),
-                Step(markAnyUser, .id(operation), .id(factor.user), .bool(replaces), .word(factor.kind)),
-            ] + written(factor, as: operation) + noted(factor, event, as: operation)
-        return Query(change: Change("import", operation, writes)) { rows in rows.happened }
-    }
-
     /// The waiting factor, if it is as it was read, in the place of the one that counts; what was sent to either is void.
     ///
     /// - Parameter guards: take the mark of the user's row away where something else does not hold.
@@ -175,8 +162,6 @@ private let markUser = Statement(
     AND (? = 1 OR proved_at IS NULL) AND (? = 1 OR NOT \(counts))
     """)
 
-private let markAnyUser = Statement("UPDATE user SET operation = ? WHERE id = ? AND (? = 1 OR NOT \(counts))")
-
 private let noted = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
 private let marked = " EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)"
 
@@ -206,8 +191,7 @@ private let auditFactor = Statement(
 private let prove = Statement(
     """
     UPDATE user SET proved_at = ? WHERE id = ? AND proved_at IS NULL AND EXISTS
-    (SELECT 1 FROM audit WHERE operation = ? AND event IN ('factor.bound', 'factor.imported')
-    AND outcome IN ('totp', 'hotp'))
+    (SELECT 1 FROM audit WHERE operation = ? AND event = 'factor.bound' AND outcome IN ('totp', 'hotp'))
     """)
 
 private let whyNot = Statement("SELECT state, \(counts) FROM user WHERE id = ? AND website_id = ?")

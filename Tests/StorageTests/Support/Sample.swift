@@ -305,7 +305,6 @@ enum Sample {
             let enrolling = Enrolling(
                 new, mayReplace: true, hasWord: true, codes: kind == .recovery ? [key(number)] : [])
             _ = try await store.enrol(enrolling, website: website, as: operation())
-            _ = try await store.run(Factors.byOperator(new, replaces: true, event: "factor.imported", as: operation()))
         }
         guard let waiting = try await store.factors(of: id(53)).first(where: { $0.state == .waiting }) else { return }
         _ = try await store.countWrong(
