@@ -103,6 +103,8 @@ import World
         }
         let told = try await stage.told(asked)
         #expect(told.result == .failure && told.reason == .locked)
+        // The guesses are used up: not even a right one is looked at.
+        #expect(await stage.outcome(of: stage.totp(), asked) == .failure(.limited(retryAfter: .seconds(375))))
         #expect(try stage.rig.count("SELECT count(*) FROM audit WHERE event = 'code.wrong'") == 10)
         #expect(try stage.rig.count("SELECT count(*) FROM audit WHERE event = 'user.locked'") == 1)
         #expect(try stage.rig.count("SELECT count(*) FROM user WHERE state = 'locked' AND stopped_by = 'code'") == 1)

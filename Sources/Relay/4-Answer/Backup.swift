@@ -16,11 +16,14 @@ extension Relay {
         for _ in 0..<3 {
             row = try await settled(row)
             if row.life.state.isEnd {
+                let told = told(row)
                 // The same request once more, after an answer that nobody saw.
-                guard row.operation == operation.id, let told = told(row) else {
-                    throw .alreadyDecided(result: row.life.result.rawValue)
+                if row.operation == operation.id, let told { return told }
+                // The guesses are used up, and this challenge takes no other.
+                if told?.reason == .locked {
+                    throw .limited(retryAfter: max(row.life.expiresAt - time.now(), .seconds(1)))
                 }
-                return told
+                throw .alreadyDecided(result: row.life.result.rawValue)
             }
             let isOver = try await judge(code, for: row, by: website, as: operation)
             let now = try await ask("backup") { [row] () async throws(StoreFailure) in
