@@ -112,7 +112,7 @@ import Testing
         }
         #expect(try await login.told()["reason"] == "locked")
         #expect(try scene.relay.count("SELECT count(*) FROM audit WHERE event = 'user.locked'") == 1)
-        #expect(try await login.handIn(Self.shown[1]).status == 409)
+        #expect(try await login.handIn(Self.shown[1]).status == 429)
         let next = try await CodeLogin(shop, "ana.token")
         #expect(try await next.told()["reason"] == "locked")
         // The website lets the user in again, whose next code was never used up.
