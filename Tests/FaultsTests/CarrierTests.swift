@@ -64,6 +64,7 @@ import Testing
         mails.thaw()
         for (number, challenge) in waiting.enumerated() {
             try await until { try await scene.auth(challenge).steps.last == "sent" }
+            try await mails.release()
             let mine = mails.mails.filter { $0.to == self.address(number) }
             #expect(Set(mine.map(\.id)).count == 1 && Set(mine.map(\.code)).count == 1, "\(mine)")
             try await isIn(challenge, with: mine.first?.code, by: "mail", scene)

@@ -37,8 +37,12 @@ final class HoldingMailServer: Sendable {
     /// Until it has stopped at the step of this address.
     func holds(_ address: String) async throws { _ = try await child.line(.output, with: "held \(address)") }
 
-    /// It goes on wherever it has stopped.
-    func release() { child.signal(SIGUSR1) }
+    /// It goes on wherever it has stopped; what it had taken before is among `mails` when this returns.
+    func release() async throws {
+        let before = child.written.output.split(separator: "\n").count { $0 == "released" }
+        child.signal(SIGUSR1)
+        _ = try await child.line(.output, with: "released", number: before + 1)
+    }
 
     /// What it has taken, in order.
     var mails: [Mail] {
@@ -62,6 +66,7 @@ final class HoldingMailServer: Sendable {
             print(*words, flush=True)
 
         def release():
+            tell("released")
             while waiting:
                 waiting.pop().set()
 

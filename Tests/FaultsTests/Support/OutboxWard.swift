@@ -204,7 +204,7 @@ final class OutboxWard: Sendable {
         try await mails.holds(errand.address)
         let lock = try await StoreLock.take(relay)
         let before = try await tries()
-        mails.release()
+        try await mails.release()
         try await until { try await self.tries() > before }
         await relay.kill()
         await lock.release()
@@ -237,6 +237,7 @@ final class OutboxWard: Sendable {
         }
         let left = "SELECT count(*) FROM outbox WHERE kind IN ('mail', 'sms') AND dead_at IS NULL"
         try await until { try self.relay.count(left) == 0 }
+        try await mails.release()
     }
 
     private func texts(_ errand: OutboxErrand) -> [TestGateway.Asked] {
