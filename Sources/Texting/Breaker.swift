@@ -39,7 +39,8 @@ struct Breaker: Sendable, Equatable {
         switch state {
         case .closed: nil
         case .open(let until, _): now < until ? until - now : nil
-        case .trying(let since, let pause): now - since < Self.trial ? pause : nil
+        // What becomes of the trial is known in a moment: nobody is to give up before.
+        case .trying(let since, _): now - since < Self.trial ? Self.shortest : nil
         }
     }
 

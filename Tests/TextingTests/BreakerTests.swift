@@ -68,6 +68,17 @@ import World
         #expect(pauses == [5, 10, 20, 40, 80, 160, 300, 300, 300].map { .seconds($0) })
     }
 
+    @Test func whoComesDuringATrialWaitsForItAlone() {
+        var breaker = Breaker()
+        breaker.fail(forCertain: true, asked: .seconds(300), at: Self.nine)
+        #expect(breaker.wait(at: after(299)) == .seconds(1))
+        let trial = admitted(&breaker, at: after(300))
+        #expect(trial == [true])
+        #expect(breaker.wait(at: after(300)) == .seconds(5))
+        breaker.fail(at: after(310))
+        #expect(breaker.wait(at: after(310)) == .seconds(10))
+    }
+
     @Test func aGatewayMayAskForMore() {
         var breaker = Breaker()
         breaker.fail(asked: .seconds(90), at: Self.nine)
