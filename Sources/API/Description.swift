@@ -86,6 +86,9 @@ enum Description {
         for name in ["token", "username"] where route.forms.contains(where: { $0.declares(name) }) {
             names.append((name, "Counts where the body leaves \(name) out"))
         }
+        if route.path.text == "/login" {
+            names.append(("Accept-Language", "Of the visitor: the language of messages to a user who has none"))
+        }
         if ["/auth", "/pending"].contains(route.path.text) {
             names.append(("Prefer", "wait=N: holds the request for up to 60 seconds"))
         }

@@ -47,11 +47,12 @@ import World
         return try #require(mail.text.codeOfAMail, sourceLocation: location)
     }
 
-    /// What a website gives as a user's language, and what the mail is written in.
-    private static let people: [(name: String, language: String?, words: Words)] = [
-        ("bob.german", "de", .german), ("ann.austrian", "de-AT, de;q=0.8, en;q=0.5", .german),
-        ("eve.british", "en-GB", .english), ("luc.french", "fr-FR, en;q=0.7, de;q=0.3", .english),
-        ("joe.silent", nil, .english),
+    /// What a website gives as a user's language, what the browser asks it for, and what the mail is written in.
+    private static let people: [(name: String, language: String?, browser: String?, words: Words)] = [
+        ("bob.german", "de", nil, .german), ("ann.austrian", "de-AT, de;q=0.8, en;q=0.5", nil, .german),
+        ("eve.british", "en-GB", "de", .english), ("luc.french", "fr-FR, en;q=0.7, de;q=0.3", nil, .english),
+        ("joe.silent", nil, nil, .english), ("ida.swiss", nil, "de-CH, fr;q=0.8", .german),
+        ("max.strange", nil, "not a language", .english),
     ]
 
     @Test(arguments: [StoreKind.file, .mariadb])
@@ -77,7 +78,9 @@ import World
                 if let language = person.language { about.set("language", .string(language)) }
                 try await shop.register(person.name, with: about)
                 let before = SystemTime().now()
-                let login = try await CodeLogin(shop, person.name, Self.request)
+                let login = try await CodeLogin(
+                    shop, person.name, Self.request,
+                    fields: person.browser.map { ["Accept-Language": $0] } ?? [:])
                 #expect(login.asked["login"] == "unverified" && login.factor == "mail")
                 try await scene.relay.logged("event=mail.accepted challenge=\(login.challenge)")
                 let told = try await login.told()

@@ -16,6 +16,8 @@ struct Call: Sendable {
     let remote: String
     /// How long the caller would wait for an answer (`Prefer: wait=N`).
     let patience: Int?
+    /// What the person reads, as far as the caller says so (`Accept-Language`).
+    let language: String?
 
     var relay: Relay { api.relay }
 

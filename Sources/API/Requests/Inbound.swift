@@ -79,7 +79,7 @@ struct Inbound: Sendable {
     ) async -> Outcome {
         let call = Call(
             api: api, places: places, body: body, operation: operation, remote: request.remote,
-            patience: Preference.wait(request.fields))
+            patience: Preference.wait(request.fields), language: AcceptLanguage.read(request.fields))
         let verdict: Verdict
         do throws(Refusal) {
             verdict = try await form.run(call, for: caller)

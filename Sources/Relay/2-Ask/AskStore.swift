@@ -109,6 +109,8 @@ public struct NewChallenge: Sendable {
     public let number: String?
     /// Of an approval: the digest of what it is for.
     public let approves: [UInt8]?
+    /// For what is sent to a user who has no language.
+    public let language: String?
     /// Where nothing is pushed: the factor that it begins with, if that needs nothing sent.
     public let otherwise: Factor?
     public let pushes: [Errand]

@@ -19,6 +19,8 @@ public struct LoginRequest: Sendable {
     public var factors: [Factor]?
     /// Where it is more than the policy's.
     public var minAssurance: Assurance?
+    /// In which languages messages are for a user who has none: a tag, or a whole Accept-Language.
+    public var language: String?
     /// Of an approval: the digest of what it is for, and the phone that wants to be bound.
     var approves: [UInt8]?
     var device: DeviceID?
@@ -28,7 +30,7 @@ public struct LoginRequest: Sendable {
         userAgent: String? = nil,
         service: String? = nil, action: String? = nil, details: [Context.Detail] = [], expiresIn: Int? = nil,
         factors: [Factor]? = nil,
-        minAssurance: Assurance? = nil
+        minAssurance: Assurance? = nil, language: String? = nil
     ) {
         self.subject = subject
         self.username = username
@@ -42,6 +44,7 @@ public struct LoginRequest: Sendable {
         self.expiresIn = expiresIn
         self.factors = factors
         self.minAssurance = minAssurance
+        self.language = language
     }
 }
 
@@ -177,7 +180,8 @@ extension Relay {
         let challenge = NewChallenge(
             id: id, website: website.id, user: subject.user, life: life, policy: narrowed.json,
             context: context.bytes, nonce: operation.secret("nonce", count: 16), number: number,
-            approves: request.approves, otherwise: isSent ? nil : first == .push ? .pull : first,
+            approves: request.approves, language: request.language,
+            otherwise: isSent ? nil : first == .push ? .pull : first,
             pushes: deliveries.map { errand(for: $0, at: now) }, expiry: operation.identifier("expiry"),
             next: first.flatMap { next(after: $0, cascade, means, narrowed, at: now, operation) }, askedAt: now)
         return Plan(challenge: challenge, deliveries: deliveries, beginsWithMessage: isSent)

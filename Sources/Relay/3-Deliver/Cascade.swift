@@ -86,7 +86,7 @@ extension Relay {
         }
         if factor.isSent, let own = row.codes.first(where: { $0.kind == factor }) {
             step.code = nextCode(
-                of: own, for: row.challenge, language: nil, until: row.expiresAt, at: now, as: operation)
+                of: own, for: row.challenge, language: row.language, until: row.expiresAt, at: now, as: operation)
             if factor == .sms {
                 step.charge = textLimits.charge(user: row.user, to: own.address ?? "", at: now)
                 if step.charge == nil { step.refusal = NewStep.notAllowed }

@@ -24,6 +24,8 @@ public struct CascadeRow: Sendable, Equatable {
     public let context: [UInt8]
     public let askedAt: Timestamp
     public let expiresAt: Timestamp
+    /// Of the request, for a user who has none.
+    public let language: String?
     public let steps: [ChallengeRow.Step]
     /// Active ones.
     public let phones: [Askable.Phone]
@@ -34,7 +36,8 @@ public struct CascadeRow: Sendable, Equatable {
 
     public init(
         challenge: ChallengeID, user: UserID, website: String, policy: String, context: [UInt8], askedAt: Timestamp,
-        expiresAt: Timestamp, steps: [ChallengeRow.Step], phones: [Askable.Phone], codes: [CodeFactor], hasNext: Bool
+        expiresAt: Timestamp, language: String?, steps: [ChallengeRow.Step], phones: [Askable.Phone],
+        codes: [CodeFactor], hasNext: Bool
     ) {
         self.challenge = challenge
         self.user = user
@@ -43,6 +46,7 @@ public struct CascadeRow: Sendable, Equatable {
         self.context = context
         self.askedAt = askedAt
         self.expiresAt = expiresAt
+        self.language = language
         self.steps = steps
         self.phones = phones
         self.codes = codes

@@ -9,7 +9,7 @@ public struct CodeToSend: Sendable, Equatable {
     public let counter: Int64
     /// Nil for a code that confirms an address.
     public let challenge: ChallengeID?
-    /// A tag of BCP 47; the user's where nil.
+    /// A tag of BCP 47, or a whole Accept-Language; for a user who has none.
     public let language: String?
     public let at: Timestamp
     /// The code counts no more then, and is not sent after it.

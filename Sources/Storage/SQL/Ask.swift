@@ -60,7 +60,7 @@ extension Store: AskStore {
                 values: [
                     id, .word(challenge.life.state), .word(challenge.life.reason), .text(challenge.policy),
                     .blob(challenge.context), .blob(challenge.nonce), .text(challenge.number),
-                    .blob(challenge.approves), id, .word(challenge.otherwise), now,
+                    .blob(challenge.approves), .text(challenge.language), id, .word(challenge.otherwise), now,
                     .moment(challenge.life.expiresAt), isOpen ? .null : now, now, .id(operation),
                 ] + user),
             Step(insertStep, values: stored),
@@ -187,10 +187,10 @@ private let insertPush = Statement(
 private let insertChallenge = Statement(
     """
     INSERT INTO challenge
-    (id, state, reason, policy, context, nonce, number, approves, factor, asked_at, expires_at, decided_at, operation,
+    (id, state, reason, policy, context, nonce, number, approves, language, factor, asked_at, expires_at, decided_at, operation,
     website_id, user_id)
     SELECT ?, CASE u.state WHEN 'active' THEN ? ELSE 'failed' END, CASE u.state WHEN 'active' THEN ? ELSE u.state END,
-    ?, ?, ?, ?, ?,
+    ?, ?, ?, ?, ?, ?,
     CASE WHEN EXISTS (SELECT 1 FROM outbox o WHERE o.challenge_id = ? AND o.kind = 'push') THEN 'push'
     WHEN u.state = 'active' THEN ? END,
     ?, ?, CASE u.state WHEN 'active' THEN ? ELSE ? END, ?, u.website_id, u.id

@@ -17,7 +17,8 @@ extension Store: CascadeStore {
                 for code in rows[3] { codes.append(try CodeFactors.read(code)) }
                 return CascadeRow(
                     challenge: challenge, user: try row.id(0), website: try row.text(1), policy: try row.text(2),
-                    context: try row.blob(3), askedAt: try row.moment(4), expiresAt: try row.moment(5), steps: steps,
+                    context: try row.blob(3), askedAt: try row.moment(4), expiresAt: try row.moment(5),
+                    language: try row.optionalText(6), steps: steps,
                     phones: try AskablePhones.read(rows[2]), codes: codes, hasNext: !rows[4].isEmpty)
             })
     }
@@ -120,7 +121,7 @@ enum ChallengeSteps {
 
 private let openChallenge = Statement(
     """
-    SELECT c.user_id, w.display_name, c.policy, c.context, c.asked_at, c.expires_at
+    SELECT c.user_id, w.display_name, c.policy, c.context, c.asked_at, c.expires_at, c.language
     FROM challenge c JOIN user u ON u.id = c.user_id JOIN website w ON w.id = c.website_id
     WHERE c.id = ? AND c.decided_at IS NULL AND u.state = 'active'
     """)

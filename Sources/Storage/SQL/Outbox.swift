@@ -27,7 +27,7 @@ private let insertCode = Statement(
     """
     INSERT INTO outbox (id, kind, user_id, challenge_id, factor_id, counter, address, language, created_at, expires_at,
     due_at, attempts, holder)
-    SELECT ?, f.kind, f.user_id, ?, f.id, f.counter, f.address, coalesce(?, u.language), ?, ?, ?, 0, ?
+    SELECT ?, f.kind, f.user_id, ?, f.id, f.counter, f.address, coalesce(u.language, ?), ?, ?, ?, 0, ?
     FROM factor f JOIN user u ON u.id = f.user_id
     WHERE f.id = ? AND f.kind IN ('mail', 'sms') AND f.counter = ? AND f.address IS NOT NULL
     AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)

@@ -167,6 +167,7 @@ enum SchemaText {
             uv varchar(16),                         -- how that phone made sure of its owner: none, passcode, biometric
             approves binary(32),                    -- of an approval: the digest of what it is for
             used_by binary(16),                     -- of an approval: the operation that it was used for
+            language varchar(256),                  -- Accept-Language of the request, for a user without a language
             asked_at datetime(3) NOT NULL,
             expires_at datetime(3) NOT NULL,
             decided_at datetime(3),

@@ -9,10 +9,10 @@ struct CodeLogin: Sendable {
     let asked: Caller.Answer
     private let shop: Party
 
-    init(_ shop: Party, _ username: String, _ more: JSONObject = [:]) async throws {
+    init(_ shop: Party, _ username: String, _ more: JSONObject = [:], fields: [String: String] = [:]) async throws {
         var body: JSONObject = ["username": .string(username)]
         for member in more.members { body.set(member.name, member.value) }
-        asked = try await shop.curl("POST", "/login", body)
+        asked = try await shop.curl("POST", "/login", body, fields: fields)
         #expect(asked.status == 201, "\(asked)")
         challenge = try #require(asked["challenge"]?.string)
         self.shop = shop

@@ -392,7 +392,7 @@ enum Sample {
     private static func asked(_ number: Int, of user: Int) -> NewChallenge {
         NewChallenge(
             id: id(number), website: website, user: id(user), life: ChallengeLife(expiresAt: later), policy: "{}",
-            context: [1], nonce: bytes(1) + bytes(2), number: nil, approves: nil, otherwise: .pull,
+            context: [1], nonce: bytes(1) + bytes(2), number: nil, approves: nil, language: nil, otherwise: .pull,
             pushes: [NewChallenge.Errand(id: id(number + 5000), device: id(user), leasedUntil: later, holder: relay)],
             expiry: id(number), next: NewChallenge.Next(id: id(number + 6000), due: later, holder: nil), askedAt: now)
     }
