@@ -50,7 +50,7 @@ import World
             #expect(try await CodeLogin(shop, "ana.app").handIn("000000")["reason"] == "locked")
             let locked = try await CodeLogin(shop, "ana.app")
             #expect(try await locked.told()["reason"] == "locked")
-            #expect(try await locked.handIn(codes[1]).status == 409)
+            #expect(try await locked.handIn(codes[1]).status == 429)
             let unlocked = try await shop.curl("POST", "/user/ana.app/unlock", ["otp": .string(codes[1])])
             #expect(unlocked.status == 204, "\(unlocked)")
             try await CodeLogin(shop, "ana.app").succeeds(by: "recovery", worth: "substantial", codes[2])
