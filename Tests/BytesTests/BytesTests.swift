@@ -23,9 +23,36 @@ import Testing
         #expect(Base64URL.decode(text) == nil)
     }
 
-    @Test func everyLengthGoesThroughBoth() {
+    @Test(
+        "RFC 4648 §10",
+        arguments: [
+            ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
+            ("foobar", "Zm9vYmFy"),
+        ])
+    func base64(plain: String, text: String) {
+        #expect(Base64.encode(Array(plain.utf8)) == text)
+        #expect(Base64.decode(text) == Array(plain.utf8))
+    }
+
+    @Test func base64UsesItsOwnAlphabet() {
+        #expect(Base64.encode([0xfb, 0xff, 0xfe]) == "+//+")
+        #expect(Base64.decode("+//+") == [0xfb, 0xff, 0xfe])
+    }
+
+    @Test(
+        "One text a value",
+        arguments: [
+            "Z", "Zg", "Zg=", "Zg===", "Zh==", "Zm9=", "Zm9v=", "Zm9v====", "Zm-v", "Zm_v", "Zm9v\n", " Zm9v", "Zg=v",
+            "=", "====", "Zm9vé",
+        ])
+    func base64Refusals(text: String) {
+        #expect(Base64.decode(text) == nil)
+    }
+
+    @Test func everyLengthGoesThroughAll() {
         for length in 0..<100 {
             let bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 * 7 + length) }
+            #expect(Base64.decode(Base64.encode(bytes)) == bytes)
             #expect(Base64URL.decode(Base64URL.encode(bytes)) == bytes)
             #expect(Hex.decode(Hex.encode(bytes)) == bytes)
         }
