@@ -63,6 +63,7 @@ let package = Package(
         module("Metrics"),
         module("Pushing", ["World"]),
         module("Messaging"),
+        module("Webhooks", ["Bytes", "Crypto", "World"]),
         module("Wording", ["Bytes", "World"]),
 
         // How bytes come and go.
@@ -261,6 +262,7 @@ let package = Package(
         tests(
             "TwoefayClient",
             ["Bytes", "Crypto", "JSON", "TestSupport", "TwoefayClient", "World", "twoefay", "twoefayd"]),
+        tests("Webhooks", ["Bytes", "TestSupport", "Webhooks", "World"]),
         tests(
             "WebPush",
             [
