@@ -63,6 +63,7 @@ let package = Package(
         module("Metrics"),
         module("Pushing", ["World"]),
         module("Messaging"),
+        module("Calling", ["World"]),
         module("Webhooks", ["Bytes", "Crypto", "World"]),
         module("Wording", ["Bytes", "World"]),
 
@@ -169,6 +170,7 @@ let package = Package(
                 "TestSupport", "World",
             ]),
         tests("Bytes", ["Bytes"]),
+        tests("Calling", ["Calling", "TestSupport", "World"]),
         tests(
             "Couriers",
             [

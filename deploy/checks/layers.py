@@ -7,7 +7,7 @@ LAYERS = [
     ["CLinux", "CNghttp2", "COpenSSL", "CSQLite", "CMariaDB", "CYAML", "CQREncode",
      "CMaxMind", "CMicroHTTPD", "CCurl", "CExpat"],
     ["Bytes", "World", "JSON", "YAML", "QR", "HTTP", "Metrics", "GSM"],
-    ["Pushing", "Messaging", "Wording"],
+    ["Pushing", "Messaging", "Calling", "Wording"],
     ["Log", "Crypto", "EventLoop"],
     ["TLS", "Domain", "Curl", "Webhooks", "Seeds"],
     ["HTTP1", "HTTP2", "SMPP", "Geo", "Relay", "TwoefayClient"],
