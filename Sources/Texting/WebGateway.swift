@@ -122,8 +122,6 @@ extension GatewayOutcome {
 /// RFC 7617.
 enum BasicAuthorization {
     static func value(_ username: String, _ password: Secret) -> String {
-        let url = Base64URL.encode(Array("\(username):".utf8) + password.reveal())
-        let text = String(url.map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 })
-        return "Basic " + text + String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
+        "Basic " + Base64.encode(Array("\(username):".utf8) + password.reveal())
     }
 }

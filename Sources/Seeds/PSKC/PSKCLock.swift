@@ -167,20 +167,8 @@ struct PSKCLock {
 extension XMLElement {
     /// As XML has it: with white space anywhere, and padded.
     var base64: [UInt8]? {
-        var letters: [UInt8] = []
-        var padding = 0
-        for byte in text.utf8 where !byte.isXMLSpace {
-            switch byte {
-            case UInt8(ascii: "="): padding += 1
-            case UInt8(ascii: "-"), UInt8(ascii: "_"): return nil
-            case _ where padding > 0: return nil
-            case UInt8(ascii: "+"): letters.append(UInt8(ascii: "-"))
-            case UInt8(ascii: "/"): letters.append(UInt8(ascii: "_"))
-            default: letters.append(byte)
-            }
-        }
-        guard !letters.isEmpty, padding <= 2, (letters.count + padding).isMultiple(of: 4) else { return nil }
-        return Base64URL.decode(utf8: letters[...])
+        let letters = text.utf8.filter { !$0.isXMLSpace }
+        return letters.isEmpty ? nil : Base64.decode(String(decoding: letters, as: UTF8.self))
     }
 
     /// Decimal digits alone.
