@@ -176,6 +176,6 @@ public struct CallLine<Call: Hashable & Sendable, Thread: Hashable & Sendable>: 
         isBusy = true
         guard let wish, wish > .zero else { return }
         let until = now + min(wish, Self.longestRest)
-        restsUntil = max(restsUntil ?? until, until)
+        restsUntil = max(restEnd(at: now) ?? until, until)
     }
 }

@@ -96,6 +96,23 @@ private typealias Effect = CallLine<Int, String>.Effect
         #expect(leaving(&line, at: now + .seconds(seconds)) == [1])
     }
 
+    @Test func theLongerRestCounts() {
+        var line = Line()
+        for entry in entries(0..<5) { line.add(entry) }
+        #expect(leaving(&line) == [0, 1, 2, 3])
+        for (call, wish) in [(0, 600), (1, 60)] as [(Int, Int64)] {
+            _ = line.end(call, .answered(status: 503, wish: .seconds(wish)), at: now, chance: 0)
+        }
+        #expect(line.restEnd(at: now) == now + .seconds(600))
+        // What was on its way before does not end it.
+        #expect(line.end(2, good, at: now, chance: 0) == [.delivered(2)])
+        #expect(leaving(&line) == [])
+        // One that a clock which was set back has left far ahead is not the longer one.
+        let before = now - .seconds(86_400)
+        _ = line.end(3, .answered(status: 503, wish: .seconds(60)), at: before, chance: 0)
+        #expect(line.restEnd(at: before) == before + .seconds(60))
+    }
+
     // MARK: In order
 
     @Test func aThreadIsToldInOrder() {
