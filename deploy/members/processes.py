@@ -1,0 +1,134 @@
+"""The processes of a cluster. Each has the cluster's directory and its own name in its environment, and so have its children:
+nothing else has to be remembered, and no number of a process can be mistaken for another after the machine was down."""
+import collections
+import os
+import pwd
+import signal
+import subprocess
+import time
+
+OF, NAME = "TWOEFAY_CLUSTER", "TWOEFAY_MEMBER"
+PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin:/usr/bin:/bin"
+
+
+class Family:
+    """A member's process, and its children, which may outlive it for a moment (a copy that a node is being given)."""
+
+    def __init__(self):
+        self.states, self.head = {}, None
+
+    @property
+    def lives(self):
+        return self.head is not None
+
+    @property
+    def is_frozen(self):
+        return self.lives and self.states[self.head] == "T"
+
+    def send(self, number):
+        for pid in self.states:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+
+
+def start(place, name, arguments, user=None, **environment):
+    """In a session of its own: Ctrl-C here is not for it. What it says goes to log/NAME.log."""
+    with open(place.at("log", f"{name}.log"), "ab") as log:
+        subprocess.Popen(
+            arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
+            env=_environment(**{OF: place.path, NAME: name}, **environment), **_as(user))
+
+
+def _as(user):
+    if user is None:
+        return {}
+    return {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+
+
+def run(arguments, text="", seconds=60, user=None, **environment):
+    """Runs to its end, and gives (status, what it said). A status of None: it did not end in time."""
+    try:
+        done = subprocess.run(
+            arguments, input=text, capture_output=True, text=True, timeout=seconds, errors="replace",
+            cwd="/", env=_environment(**environment), **_as(user))
+        return done.returncode, done.stdout, done.stderr
+    except subprocess.TimeoutExpired:
+        return None, "", f"no answer in {seconds} seconds"
+    except OSError as problem:
+        return 127, "", f"{arguments[0]}: {problem.strerror}"
+
+
+def _environment(**more):
+    # Nothing of the caller's settings for the clients of databases, and messages that are understood.
+    kept = {key: os.environ[key] for key in ("HOME", "TMPDIR", "TERM", "USER") if key in os.environ}
+    return {**kept, "PATH": PATH, "LC_ALL": "C.UTF-8", **more}
+
+
+def of(place):
+    """All that run: {name: Family}; an empty family for every other name."""
+    found = collections.defaultdict(Family)
+    wanted = f"{OF}={place.path}".encode("utf-8", "surrogateescape")
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/environ", "rb") as file:
+                variables = file.read().split(b"\0")
+            if wanted not in variables:
+                continue
+            with open(f"/proc/{entry}/stat") as file:
+                state, _, _, session = file.read().rpartition(")")[2].split()[:4]
+        except (OSError, ValueError):
+            continue
+        name = next((v.partition(b"=")[2].decode() for v in variables if v.startswith(NAME.encode() + b"=")), "")
+        if state not in "ZX":
+            found[name].states[int(entry)] = state
+            # It was started in a session of its own, in which its children are, too.
+            if session == entry:
+                found[name].head = int(entry)
+    return found
+
+
+def await_end(place, names, seconds):
+    """True once none of them runs."""
+    limit = time.monotonic() + seconds
+    while True:
+        _reap()
+        running = of(place)
+        if not any(running[name].states for name in names):
+            return True
+        if time.monotonic() > limit:
+            return False
+        time.sleep(0.05)
+
+
+def _reap():
+    # Children of this very run leave their names behind until somebody asks.
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def kill(place, names):
+    """kill -9, and they are gone when this returns. Children that were just being made are met in the second round."""
+    for _ in range(3):
+        running = of(place)
+        for name in names:
+            running[name].send(signal.SIGKILL)
+        if await_end(place, names, 10):
+            return True
+    return False
+
+
+def end_of_log(place, name, lines=15, only=None):
+    try:
+        with open(place.at("log", f"{name}.log"), errors="replace") as file:
+            all_lines = [line.rstrip() for line in file]
+    except OSError:
+        return ""
+    chosen = [line for line in all_lines if only is None or only in line] or all_lines
+    return "\n".join("  " + line[:300] for line in chosen[-lines:])
