@@ -26,6 +26,8 @@ class Place:
     def __init__(self, path):
         self.path = os.path.realpath(path)
         self.base, self.members = 0, ()
+        # By this run: then it may remove it, too.
+        self.is_made = False
         self._lock = None
 
     def at(self, *names):
@@ -62,6 +64,7 @@ class Place:
             os.chmod(self.path, 0o711 if os.getuid() == 0 else 0o700)
             if os.listdir(self.path):
                 raise CannotDo(f"{self.path} holds other things. Choose a DIR that is empty, or not there.")
+            self.is_made = True
             for name in ("log", "keys"):
                 os.mkdir(self.at(name), 0o700)
         except OSError as problem:
