@@ -98,20 +98,26 @@ let package = Package(
         module("Domain", ["Bytes", "Crypto", "JSON", "World"]),
         module("Geo", ["CLinux", "CMaxMind", "Domain", "World"]),
         module(
-            "Relay", ["Bytes", "Crypto", "Domain", "JSON", "Log", "Messaging", "Metrics", "Pushing", "World"]),
+            "Relay",
+            [
+                "Bytes", "Calling", "Crypto", "Domain", "JSON", "Log", "Messaging", "Metrics", "Pushing", "Webhooks",
+                "World",
+            ]),
         module("API", ["Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "World"]),
 
         // What stands behind the product's ports.
         module(
             "Storage",
             [
-                "Bytes", "CMariaDB", "CSQLite", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World",
+                "Bytes", "CMariaDB", "CSQLite", "Calling", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay",
+                "World",
             ]),
         module(
             "Couriers",
             [
-                "APNs", "Bytes", "Curl", "Domain", "GSM", "JSON", "Log", "Messaging", "Pushing", "Relay", "Texting",
-                "WebPush", "Wording", "World",
+                "APNs", "Bytes", "Calling", "Curl", "Domain", "GSM", "HTTP", "JSON", "Log", "Messaging", "Pushing",
+                "Relay",
+                "Texting", "WebPush", "Wording", "World",
             ]),
 
         // The device side.
@@ -125,6 +131,7 @@ let package = Package(
                 "HTTP1",
                 "HTTP2",
                 "JSON", "Log", "Messaging", "Metrics", "Relay", "SMPP", "Storage", "TLS", "Texting", "WebPush",
+                "Webhooks",
                 "Wording",
                 "World", "YAML",
             ]),
@@ -141,19 +148,22 @@ let package = Package(
         program(
             "twoefay",
             [
-                "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs",
+                "Bytes", "CLinux", "Calling", "Couriers", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop",
+                "FakeAPNs",
                 "GSM", "HTTP", "JSON", "Log", "Messaging", "Phone", "QR", "Relay", "Seeds", "Storage", "TLS", "Texting",
-                "Wording", "World",
+                "Webhooks", "Wording", "World",
             ]),
 
         // Tests: one folder per module.
         module(
             "TestSupport",
             [
-                "API", "Bytes", "CLinux", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs", "GSM",
+                "API", "Bytes", "CLinux", "Calling", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop",
+                "FakeAPNs", "GSM",
                 "HTTP",
                 "HTTP2",
                 "JSON", "Log", "Messaging", "Metrics", "Pushing", "Relay", "SMPP", "Storage", "TLS", "WebPush",
+                "Webhooks",
                 "World",
             ], path: "Tests/TestSupport"),
         tests(
@@ -174,8 +184,9 @@ let package = Package(
         tests(
             "Couriers",
             [
-                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "JSON", "Log", "Messaging",
-                "Pushing", "Relay", "TestSupport", "Texting", "WebPush", "Wording", "World",
+                "APNs", "Bytes", "Calling", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "HTTP", "HTTP2",
+                "JSON",
+                "Log", "Messaging", "Pushing", "Relay", "TestSupport", "Texting", "TLS", "WebPush", "Wording", "World",
             ]),
         tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
         tests(
@@ -209,7 +220,7 @@ let package = Package(
             [
                 "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON",
                 "Log", "Relay",
-                "Storage", "TestSupport", "TLS", "WebPush", "World", "twoefay", "twoefayd",
+                "Storage", "TestSupport", "TLS", "WebPush", "Webhooks", "World", "twoefay", "twoefayd",
             ]),
         tests("Geo", ["Geo", "TestSupport", "World"]),
         tests("GSM", ["GSM"]),
@@ -236,19 +247,24 @@ let package = Package(
         tests(
             "Relay",
             [
-                "Bytes", "Crypto", "Domain", "JSON", "Log", "Messaging", "Metrics", "Pushing", "Relay", "Storage",
+                "Bytes", "Calling", "Crypto", "Domain", "JSON", "Log", "Messaging", "Metrics", "Pushing", "Relay",
+                "Storage",
                 "TestSupport",
+                "Webhooks",
                 "World",
             ]),
         tests("Seeds", ["Bytes", "Seeds", "TestSupport", "World"]),
         tests(
             "Simulation",
-            ["Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Pushing", "Relay", "Storage", "TestSupport", "World"]),
+            [
+                "Bytes", "Calling", "Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Pushing", "Relay", "Storage",
+                "TestSupport", "Webhooks", "World",
+            ]),
         tests("SMPP", ["Bytes", "Crypto", "EventLoop", "GSM", "SMPP", "TLS", "TestSupport", "World"]),
         tests(
             "Storage",
             [
-                "Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "Log", "Relay", "Storage", "TestSupport",
+                "Bytes", "CLinux", "Calling", "Crypto", "Domain", "EventLoop", "Log", "Relay", "Storage", "TestSupport",
                 "World",
             ]),
         tests("TestSupport", ["TestSupport"]),

@@ -28,6 +28,7 @@ public final class API: Handler {
     let settings: Settings
     let relay: Relay
     let dependencies: [Dependency]
+    let missed = Missed()
     let time: any TimeSource
     private let randomness: any Randomness
     let log: Log

@@ -47,6 +47,8 @@ public struct CallLine<Call: Hashable & Sendable, Thread: Hashable & Sendable>: 
     private let widest: Int
     private var waiting: [Entry] = []
     private var underWay: [Call: Entry] = [:]
+    /// Of these under way, those that left for what was before `renew`.
+    private var former: Set<Call> = []
     private var restsUntil: Timestamp?
     /// It said that it has too much to do, and has taken nothing since.
     private var isBusy = false
@@ -79,6 +81,9 @@ public struct CallLine<Call: Hashable & Sendable, Thread: Hashable & Sendable>: 
         return restsUntil
     }
 
+    /// Nothing would be lost with it: how it stands with the website, the store knows.
+    public func isIdle(at now: Timestamp) -> Bool { isEmpty && !isBusy && restEnd(at: now) == nil }
+
     /// Takes one in hand; false where it is already.
     @discardableResult
     public mutating func add(_ entry: Entry) -> Bool {
@@ -110,14 +115,17 @@ public struct CallLine<Call: Hashable & Sendable, Thread: Hashable & Sendable>: 
     ) -> [Effect] {
         guard let entry = underWay.removeValue(forKey: call) else { return [] }
         let meaning = outcome.meaning
-        let change = standing.note(meaning, at: now)
+        let isFormer = former.remove(call) != nil
+        let change = isFormer ? nil : standing.note(meaning, at: now)
         var effects: [Effect]
         switch meaning {
         case .delivered:
-            isBusy = false
+            if !isFormer { isBusy = false }
             effects = [.delivered(call)]
         case .nothing:
             effects = putBack(entry, failures: entry.failures, at: now + CallSchedule.spread(CallSchedule.soon, chance))
+        // Of what is called now, it was no try.
+        case .gone where isFormer, .failed where isFormer: effects = putBack(entry, failures: entry.failures, at: now)
         case .gone: effects = [.shelved(call, failures: entry.failures)]
         case .failed(let isBusy, let wish):
             if isBusy { rest(wish, at: now) }
@@ -144,6 +152,13 @@ public struct CallLine<Call: Hashable & Sendable, Thread: Hashable & Sendable>: 
             restsUntil = nil
         }
         return []
+    }
+
+    /// It is called elsewhere, or an operator has had it begin anew. Nothing is held against it that was before, nor what
+    /// becomes of that which is under way still.
+    public mutating func renew() {
+        (isBusy, restsUntil) = (false, nil)
+        former = Set(underWay.keys)
     }
 
     /// The relay ends: what has not left goes back as it came. What is under way is not touched.

@@ -56,6 +56,19 @@ public struct AddressGuard: Sendable, Equatable {
         refusal(of: Self.address(ofSocketAddress: bytes))
     }
 
+    /// Whether the operator's ranges name what a socket is about to be connected to.
+    func names(socketAddress bytes: UnsafeRawBufferPointer) -> Bool { names(Self.address(ofSocketAddress: bytes)) }
+
+    /// The same of what stands in a URL; nil for a name.
+    public func names(host: String) -> Bool? { AddressRange.bytes(of: host).map { names($0) } }
+
+    /// The same of 4 or 16 bytes.
+    func names(_ address: [UInt8]) -> Bool {
+        guard case .outside(let allowed, _) = rule else { return false }
+        if address.count == 16, address.starts(with: Self.mapped) { return names(Array(address.suffix(4))) }
+        return allowed.contains { $0.contains(address) }
+    }
+
     /// Whether what is said there stays on this machine.
     static func isLoopback(socketAddress bytes: UnsafeRawBufferPointer) -> Bool {
         let address = address(ofSocketAddress: bytes)

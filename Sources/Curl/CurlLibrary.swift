@@ -1,3 +1,4 @@
+import Bytes
 import CCurl
 import EventLoop
 import Glibc
@@ -36,6 +37,17 @@ enum CurlLibrary {
             codes.append(ccurl_set_bytes(easy, CURLOPT_CAINFO_BLOB, extraTrust, extraTrust.count))
         }
         return codes
+    }
+
+    /// What proves to a server who we are. What does not fit together ends the transfer when it connects.
+    static func show(_ certificate: WebClientOptions.ClientCertificate, on easy: UnsafeMutableRawPointer) -> [CURLcode]
+    {
+        let (chain, key) = (certificate.chain, certificate.key.reveal())
+        return [
+            ccurl_set_text(easy, CURLOPT_SSLCERTTYPE, "PEM"), ccurl_set_text(easy, CURLOPT_SSLKEYTYPE, "PEM"),
+            ccurl_set_bytes(easy, CURLOPT_SSLCERT_BLOB, chain, chain.count),
+            ccurl_set_bytes(easy, CURLOPT_SSLKEY_BLOB, key, key.count),
+        ]
     }
 
     /// A connection on which the other machine confirms nothing for so long is dead: libcurl would go on using it.

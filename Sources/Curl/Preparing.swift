@@ -6,12 +6,13 @@ extension WebClient {
     func prepare(_ easy: UnsafeMutableRawPointer, _ running: RunningTransfer) -> Bool {
         let transfer = running.transfer
         let context = Unmanaged.passUnretained(running).toOpaque()
-        let schemes = options.allowsPlainHTTP ? "https,http" : "https"
+        let schemes = options.plainHTTP == .never ? "https" : "https,http"
         let numbers: [(CURLoption, Int)] = [
             (CURLOPT_FOLLOWLOCATION, 0),
             (CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS)),
-            // Until it is known whether the connection carries several transfers.
-            (CURLOPT_PIPEWAIT, 1),
+            // Until it is known whether the connection carries several transfers. Without TLS none does, and libcurl would
+            // only know it when the first of them is answered.
+            (CURLOPT_PIPEWAIT, transfer.url.secure ? 1 : 0),
             (CURLOPT_FRESH_CONNECT, options.keepsConnections ? 0 : 1),
             (CURLOPT_FORBID_REUSE, options.keepsConnections ? 0 : 1),
             (CURLOPT_NOBODY, transfer.method == "HEAD" ? 1 : 0),
@@ -21,6 +22,7 @@ extension WebClient {
         ]
         var codes = CurlLibrary.prepare(
             easy, extraTrust: options.extraTrust, connectTimeout: options.connectTimeout)
+        if let shown = options.clientCertificate { codes += CurlLibrary.show(shown, on: easy) }
         codes += numbers.map { ccurl_set_number(easy, $0, $1) } + texts.map { ccurl_set_text(easy, $0, $1) }
         if !transfer.body.isEmpty {
             codes.append(ccurl_set_count(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(transfer.body.count)))

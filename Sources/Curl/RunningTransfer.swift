@@ -7,6 +7,7 @@ import HTTP
 public final class RunningTransfer {
     let transfer: Transfer
     let addresses: AddressGuard
+    let plainHTTP: WebClientOptions.PlainHTTP
     let headBytes: Int
     /// Nil once it is over.
     var easy: UnsafeMutableRawPointer?
@@ -20,7 +21,15 @@ public final class RunningTransfer {
     /// Until then, where it is not known whether the server can be reached at all.
     var isUnreached = false
     /// Why it may be connected to none of the addresses that were tried.
-    private(set) var refusedAddress: String?
+    private(set) var refusal: Refusal?
+
+    enum Refusal: Equatable {
+        /// What that address is.
+        case address(String)
+        /// Requests to it would be readable.
+        case insecure
+    }
+
     private var wasLetThrough = false
     private var fields = Fields()
     private var head = 0
@@ -34,6 +43,7 @@ public final class RunningTransfer {
         self.client = client
         self.completion = completion
         addresses = client.options.addresses
+        plainHTTP = client.options.plainHTTP
         headBytes = client.options.headBytes
     }
 
@@ -51,10 +61,16 @@ public final class RunningTransfer {
 
     /// To a `sockaddr`. Of several addresses one is enough: where it does not answer, that is all that is wrong.
     func mayConnect(to address: UnsafeRawBufferPointer) -> Bool {
-        let refusal = addresses.refusal(ofSocketAddress: address)
+        let refusal = refusal(of: address)
         if refusal == nil { wasLetThrough = true }
-        refusedAddress = wasLetThrough ? nil : refusal
+        self.refusal = wasLetThrough ? nil : refusal
         return refusal == nil
+    }
+
+    private func refusal(of address: UnsafeRawBufferPointer) -> Refusal? {
+        if let what = addresses.refusal(ofSocketAddress: address) { return .address(what) }
+        let isNamed = transfer.url.secure || plainHTTP != .namedRanges || addresses.names(socketAddress: address)
+        return isNamed ? nil : .insecure
     }
 
     func isAboutToSend() {
@@ -114,8 +130,11 @@ public final class RunningTransfer {
         switch code {
         case CURLE_WRITE_ERROR where isTooLarge: return (.tooLarge, "the answer is too large")
         case CURLE_COULDNT_CONNECT:
-            guard let refusedAddress else { return (.unreachable, text) }
-            return (.refusedAddress, "the host is at an address that is \(refusedAddress)")
+            switch refusal {
+            case .address(let what): return (.refusedAddress, "the host is at an address that is \(what)")
+            case .insecure: return (.insecure, "https alone is allowed to the host's address")
+            case nil: return (.unreachable, text)
+            }
         case CURLE_COULDNT_RESOLVE_HOST: return (.unknownHost, text)
         case CURLE_SSL_CONNECT_ERROR: return (.unreachable, text)
         case CURLE_PEER_FAILED_VERIFICATION: return (.untrusted, text)

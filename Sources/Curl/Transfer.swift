@@ -1,3 +1,4 @@
+import Bytes
 import HTTP
 
 /// A request to some server, and what it may cost.
@@ -29,7 +30,7 @@ public struct TransferFailure: Error, Sendable, Equatable, CustomStringConvertib
     public enum Cause: Sendable, Equatable {
         /// The request is none: it has no method, or line breaks in its fields.
         case malformed
-        /// `http:`, where it is not allowed.
+        /// `http:`, where it is not allowed: not at all, or not to that address.
         case insecure
         /// As many are under way already as may be, to that server or to all.
         case busy
@@ -76,7 +77,9 @@ public struct WebClientOptions: Sendable {
     public var addresses = AddressGuard()
     /// Certificates (PEM) that servers are believed by, besides the machine's.
     public var extraTrust: [UInt8]?
-    public var allowsPlainHTTP = false
+    public var plainHTTP = PlainHTTP.never
+    /// Shown to every server that asks for one. Whoever sets it has found the two to fit together.
+    public var clientCertificate: ClientCertificate?
     /// Transfers under way. More are refused.
     public var transfers = 1000
     public var transfersPerServer = 64
@@ -95,4 +98,24 @@ public struct WebClientOptions: Sendable {
     public var headBytes = 32_768
 
     public init() {}
+
+    /// Where requests may be read by anybody on the way: for `http:` URLs.
+    public enum PlainHTTP: Sendable, Equatable {
+        case never
+        case anywhere
+        /// To the addresses that the ranges of `addresses` name, looked at where a socket is opened.
+        case namedRanges
+    }
+
+    public struct ClientCertificate: Sendable {
+        /// PEM, with what leads to its authority.
+        public let chain: [UInt8]
+        /// PEM, without a passphrase.
+        public let key: Secret
+
+        public init(chain: [UInt8], key: Secret) {
+            self.chain = chain
+            self.key = key
+        }
+    }
 }

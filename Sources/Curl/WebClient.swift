@@ -98,7 +98,7 @@ public final class WebClient {
     private func refusal(of transfer: Transfer) -> TransferFailure? {
         let refused = { TransferFailure($0, mayHaveArrived: false, $1) }
         if isClosed { return refused(.cancelled, "closed") }
-        guard transfer.url.secure || options.allowsPlainHTTP else {
+        guard transfer.url.secure || options.plainHTTP != .never else {
             return refused(.insecure, "https alone is allowed")
         }
         guard Self.isToken(transfer.method), transfer.fields.all.allSatisfy(Self.isField) else {

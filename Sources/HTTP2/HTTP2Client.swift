@@ -85,29 +85,44 @@ public final class HTTP2Client {
         }
     }
 
-    /// The same without a task. `completion` is called once, on the loop, perhaps before this returns.
+    /// A request that may be given up.
+    public struct Sent {
+        fileprivate let pending: PendingRequest
+    }
+
+    /// The same without a task. `completion` is called once, on the loop, perhaps before this returns. Until then the
+    /// connection stands, whoever else has let go of it.
+    @discardableResult
     public func send(
         _ request: ClientRequest, deadline: Duration,
         completion: @escaping (Result<Response, RequestFailure>) -> Void
-    ) {
+    ) -> Sent {
         precondition(loop.isCurrent, "HTTP2Client: not on its loop")
         let pending = PendingRequest(request, body: request.body, completion: completion)
+        let sent = Sent(pending: pending)
         guard state == .open || state == .connecting else {
             pending.complete(.failure(.notSent("the connection is \(state)")), on: loop)
-            return
+            return sent
         }
         guard waiting < options.maxQueued else {
             pending.complete(.failure(.notSent("too many requests wait")), on: loop)
-            return
+            return sent
         }
-        pending.timer = loop.schedule(after: deadline) { [weak self, weak pending] in
-            guard let self, let pending else { return }
+        pending.timer = loop.schedule(after: deadline) { [self, weak pending] in
+            guard let pending else { return }
             pending.timer = nil
-            overdue(pending)
+            end(pending, pending.stream == nil ? "no stream in time" : "no answer in time")
         }
         queue.append(pending)
         waiting += 1
         submitWaiting()
+        return sent
+    }
+
+    /// Nobody waits for the answer any more: the server is told, and `completion` is called. Nothing where it has been.
+    public func giveUp(_ sent: Sent) {
+        precondition(loop.isCurrent, "HTTP2Client: not on its loop")
+        if !sent.pending.isCompleted { end(sent.pending, "given up") }
     }
 
     func submitWaiting() {
@@ -132,7 +147,8 @@ public final class HTTP2Client {
     }
 
     /// For who has a queue and a clock of its own: takes the request if there is a stream for it now, and gives the
-    /// stream's number. `completion` is called once, on the loop, never before this returns.
+    /// stream's number. `completion` is called once, on the loop, never before this returns; who has a queue has the client
+    /// too, until then.
     public func begin(
         _ request: FormedRequest, of form: RequestForm,
         completion: @escaping (Result<Response, RequestFailure>) -> Void
@@ -177,14 +193,14 @@ public final class HTTP2Client {
         streams[id] = pending
     }
 
-    private func overdue(_ pending: PendingRequest) {
+    private func end(_ pending: PendingRequest, _ reason: String) {
         if let stream = pending.stream {
             session?.submitReset(stream, NGHTTP2_CANCEL)
             flushSoon()
-            pending.complete(.failure(pending.failure("no answer in time")), on: loop)
+            pending.complete(.failure(pending.failure(reason)), on: loop)
         } else {
             waiting -= 1
-            pending.complete(.failure(.notSent("no stream in time")), on: loop)
+            pending.complete(.failure(.notSent(reason)), on: loop)
         }
     }
 

@@ -45,6 +45,13 @@ extension JSONValue {
     }
 }
 
+/// What may be missing is null where it is.
+extension JSONValue {
+    public static func text(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
+
+    public static func word<Word: RawRepresentable<String>>(_ word: Word?) -> JSONValue { text(word?.rawValue) }
+}
+
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {

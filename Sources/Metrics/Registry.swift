@@ -93,6 +93,11 @@ extension Registry {
         return counter
     }
 
+    /// A count that somebody else keeps, looked at when somebody asks, from any thread.
+    public func counter(_ name: String, _ about: String, read: @escaping @Sendable () -> UInt64) {
+        declare(name, .counter, about, [Series(values: []) { String(read()) }])
+    }
+
     /// - Parameter values: of the labels, for a key.
     public func counters<Key>(
         _ name: String, _ about: String, by labels: [String], _ keys: [Key], values: (Key) -> [String]

@@ -66,6 +66,7 @@ extension Relay {
                 [.website: website.name, .user: wrong.user.text, .challenge: wrong.challenge?.text])
         }
         for challenge in counted.others { ended(challenge, .locked) }
+        if counted.became != nil { summonCalls() }
         return true
     }
 }

@@ -114,11 +114,14 @@ public struct PhoneCredential: Sendable, Equatable {
     public let platform: Platform
     /// By its certificate, and not by a proof for one request.
     public let isCertified: Bool
+    /// The proof that was made for this request.
+    let proof: Possession?
 
     public init(
         id: DeviceID, user: UserID, key: [UInt8], publicKey: [UInt8], website: WebsiteRow, failures: Int,
-        failedAt: Timestamp?, platform: Platform = .other, isCertified: Bool
+        failedAt: Timestamp?, platform: Platform = .other, isCertified: Bool, proof: Possession? = nil
     ) {
+        self.proof = proof
         self.platform = platform
         self.isCertified = isCertified
         self.id = id
@@ -132,9 +135,10 @@ public struct PhoneCredential: Sendable, Equatable {
 }
 
 extension PhoneCredential {
-    init(_ row: DeviceRow, key: [UInt8], isCertified: Bool) {
+    init(_ row: DeviceRow, key: [UInt8], isCertified: Bool, proof: Possession? = nil) {
         self.init(
             id: row.id, user: row.user, key: key, publicKey: row.publicKey, website: row.website,
-            failures: row.failures, failedAt: row.failedAt, platform: row.platform, isCertified: isCertified)
+            failures: row.failures, failedAt: row.failedAt, platform: row.platform, isCertified: isCertified,
+            proof: proof)
     }
 }

@@ -7,10 +7,9 @@ import World
 public protocol KeepStore: Sendable {
     /// Moves this relay's beat (writing its row if it has none) and reads everybody's.
     func beat(_ relay: RelayID, at: Timestamp) async throws(StoreFailure) -> [Beat]
-    /// Frees what a dead relay held, and removes its row.
-    func bury(_ relay: RelayID, at: Timestamp) async throws(StoreFailure)
-    /// Drops what is kept for repeated requests and to limit text messages, and older than that, a few rows at a time.
-    func dropKept(before: Timestamp) async throws(StoreFailure)
+    /// Frees what a dead relay held, its chore too, and removes its row; nothing, if its beat has moved since it was that.
+    /// Without a count it is freed however it stands.
+    func bury(_ relay: RelayID, at count: Int64?, now: Timestamp) async throws(StoreFailure)
     /// Only to see that the store answers.
     func probe() async throws(StoreFailure)
 }
@@ -27,19 +26,26 @@ public struct Beat: Sendable, Equatable {
 
 /// The other relays, judged by whether their beat moved while our own monotonic clock did. Clocks are never compared.
 struct PeerWatch: Sendable {
-    static let patience = Duration.seconds(10)
-    private var seen: [RelayID: (count: Int64, since: Instant)] = [:]
+    /// What a dead relay had in hand is another's ten seconds after its end.
+    static let patience = Duration.seconds(7)
+    /// What counts of the time between two looks. Where it was more, we were halted ourselves, or the store was, as it is
+    /// for some six seconds when a node of a cluster dies: the others could not move their beats either.
+    static let longestStep = Duration.seconds(2)
+    private var seen: [RelayID: (count: Int64, still: Duration)] = [:]
+    private var lastLook: Instant?
 
     /// Those whose beat has stood still for too long.
-    mutating func dead(_ beats: [Beat], except own: RelayID, at now: Instant) -> [RelayID] {
-        var dead: [RelayID] = []
-        var next: [RelayID: (count: Int64, since: Instant)] = [:]
+    mutating func dead(_ beats: [Beat], except own: RelayID, at now: Instant) -> [Beat] {
+        let step = min(lastLook.map { now - $0 } ?? .zero, Self.longestStep)
+        lastLook = now
+        var dead: [Beat] = []
+        var next: [RelayID: (count: Int64, still: Duration)] = [:]
         for beat in beats where beat.relay != own {
             if let before = seen[beat.relay], before.count == beat.count {
-                next[beat.relay] = before
-                if now - before.since >= Self.patience { dead.append(beat.relay) }
+                next[beat.relay] = (beat.count, before.still + step)
+                if before.still + step >= Self.patience { dead.append(beat) }
             } else {
-                next[beat.relay] = (beat.count, now)
+                next[beat.relay] = (beat.count, .zero)
             }
         }
         seen = next
@@ -63,13 +69,13 @@ final class Peers: Sendable {
         }
     }
 
-    func dead(_ beats: [Beat], except own: RelayID, at now: Instant) -> [RelayID] {
+    func dead(_ beats: [Beat], except own: RelayID, at now: Instant) -> [Beat] {
         watch.withLock { $0.dead(beats, except: own, at: now) }
     }
 }
 
 extension Relay {
-    /// Called by the daemon's timer every two seconds.
+    /// Called by the daemon's timer every second.
     public func keep() async {
         let beats: [Beat]
         do throws(Refusal) {
@@ -79,32 +85,22 @@ extension Relay {
             return
         }
         if peers.note(nil) != nil { log.notice("relay.recovered") }
-        let others = beats.map(\.relay).filter { $0 != id }
+        let others = beats.filter { $0.relay != id }
         let dead = settings.isAlone ? others : peers.dead(beats, except: id, at: time.instant())
-        for relay in dead {
-            log.warning("relay.dead", [.relay: relay.text])
+        for beat in dead {
+            log.warning("relay.dead", [.relay: beat.relay.text])
             _ = try? await ask("keep") { () async throws(StoreFailure) in
-                try await store.bury(relay, at: time.now())
+                try await store.bury(beat.relay, at: beat.count, now: time.now())
             }
         }
+        // What they had in hand is nobody's now, and need not wait for the next round.
+        if !dead.isEmpty { await attend() }
     }
 
     /// Called once nothing runs here any more: what this relay held is free at once.
     public func leave() async {
-        _ = try? await ask("leave") { () async throws(StoreFailure) in try await store.bury(id, at: time.now()) }
-    }
-
-    /// Called by the daemon's timer every minute.
-    public func tidy() async {
-        _ = try? await ask("tidy") { () async throws(StoreFailure) in
-            try await store.dropDead(before: time.now() - Self.deadFor)
-        }
-        let backlog = try? await ask("tidy") { () async throws(StoreFailure) in
-            try await store.backlog(at: time.now())
-        }
-        if let backlog { metrics.noted(backlog, at: time.now()) }
-        _ = try? await ask("tidy") { () async throws(StoreFailure) in
-            try await store.dropKept(before: time.now() - Self.keptFor)
+        _ = try? await ask("leave") { () async throws(StoreFailure) in
+            try await store.bury(id, at: nil, now: time.now())
         }
     }
 

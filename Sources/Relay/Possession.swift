@@ -19,6 +19,11 @@ public struct Possession: Sendable, Equatable {
         self.id = id
         self.step = step
     }
+
+    /// The same for the same proof, at whichever relay, and for no other.
+    var digested: [UInt8] {
+        key + (0..<8).map { UInt8(truncatingIfNeeded: step >> (56 - $0 * 8)) } + Array(id.utf8)
+    }
 }
 
 /// What proofs have to hold, so that none can be made long before it is used: the second at which a relay handed it out,
@@ -124,6 +129,14 @@ final class Proofs: Sendable {
     }
 }
 
+extension Operations {
+    /// What a phone changes by a proof is changed under an operation of the proof's own. A relay remembers the proofs
+    /// that it has taken itself; one that is used again at another relay finds its operation done, and changes nothing.
+    func by(_ phone: PhoneCredential) -> Operation {
+        phone.proof.map { fixed("proof", $0.digested) } ?? new()
+    }
+}
+
 extension Relay {
     /// The active phone with that key, if the proof was not used before.
     public func device(provedBy proof: Possession) async throws(Refusal) -> PhoneCredential {
@@ -132,7 +145,7 @@ extension Relay {
         }
         guard let row, row.state == .active else { throw .unauthenticated }
         switch proofs.take(proof, of: row.id, at: time.now()) {
-        case .new: return PhoneCredential(row, key: proof.key, isCertified: false)
+        case .new: return PhoneCredential(row, key: proof.key, isCertified: false, proof: proof)
         case .used:
             log.notice("proof.refused", [.device: row.id.text, .reason: "used before"])
             throw .unauthenticated

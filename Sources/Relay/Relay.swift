@@ -8,7 +8,8 @@ import World
 /// Everything the five verbs need from the store. Storage implements each port beside the SQL of its verb.
 public typealias RelayStore = IdentifyStore & RegisterStore & ActivateStore & BindStore & DeviceStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & FactorStore
-    & AddressStore & PendingStore & KeepStore & RepeatStore & ResealStore
+    & AddressStore & PendingStore & WatchStore & CallStore & KeepStore & TidyStore & RepeatStore
+    & ResealStore
 
 /// The product: five verbs over a store and a push service. It holds no connection and blocks no thread, and is shared
 /// by all loops; what it remembers between requests are the held ones (`waits`).
@@ -22,12 +23,16 @@ public final class Relay: Sendable {
         public var policy: Policy
         /// The store can have no other relay, so whoever left a row there is dead for certain.
         public var isAlone: Bool
+        public var retention: Retention
 
-        public init(origin: String, pin: [UInt8], policy: Policy, isAlone: Bool) {
+        public init(
+            origin: String, pin: [UInt8], policy: Policy, isAlone: Bool, retention: Retention = Retention()
+        ) {
             self.origin = origin
             self.pin = pin
             self.policy = policy
             self.isAlone = isAlone
+            self.retention = retention
         }
     }
 
@@ -49,6 +54,8 @@ public final class Relay: Sendable {
     let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
     public let id: RelayID
     public let waits = Waits()
+    let watching = Watch()
+    let tidying = Tidying()
     public let nonces: Nonces
     let proofs = Proofs()
     let peers = Peers()
@@ -62,10 +69,11 @@ public final class Relay: Sendable {
     let unsettled = Unsettled<SettledPush>()
     let unwritten = Unsettled<SettledMessage>()
     let news = NewsBudget()
+    let calls: CallDesk
 
     public init(
         settings: Settings, store: any RelayStore, push: (any PushProvider)?,
-        ways: MessageWays = MessageWays(), phones: CertificateAuthority,
+        ways: MessageWays = MessageWays(), calls: (any CallCourier)? = nil, phones: CertificateAuthority,
         masterKey: Secret, sealer: Sealer, time: any TimeSource, randomness: any Randomness, log: Log,
         metrics: RelayMetrics = RelayMetrics(), placeOf: @escaping @Sendable (String) -> String? = { _ in nil },
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
@@ -74,6 +82,7 @@ public final class Relay: Sendable {
         self.store = store
         self.push = push
         self.ways = Mutex(ways)
+        self.calls = CallDesk(calls)
         self.phones = phones
         sealers = Mutex(sealer)
         self.time = time
@@ -85,6 +94,7 @@ public final class Relay: Sendable {
         nonces = Nonces(masterKey: masterKey, since: time.now(), randomness: randomness)
         operations = Operations(masterKey: masterKey, randomness: randomness)
         id = operations.draw()
+        metrics.show(waits)
     }
 
     /// Seals answers that are kept for repeated requests, and what codes are made of. Its keys may change at any time: one
@@ -101,6 +111,9 @@ public final class Relay: Sendable {
 
     /// From the next message on.
     public func adopt(_ ways: MessageWays) { self.ways.withLock { $0 = ways } }
+
+    /// From 0 up to 1.
+    func chance() -> Double { Double(randomness.number(below: 1 << 20)) / Double(1 << 20) }
 
     /// Asks the store, and turns its failures into refusals that say nothing to the outside.
     func ask<Answer: Sendable>(

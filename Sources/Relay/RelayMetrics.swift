@@ -18,6 +18,9 @@ public struct RelayMetrics: Sendable {
     private let decisionsRefused: Counters<DecisionFault>
     private let barred: Counters<UserState>
     private let storeFailures: Counters<StoreFailure.Word>
+    private let tidied: Counters<Rubbish.Kind>
+    private let waits: WaitsLevel
+    let calls: CallMetrics
 
     /// How a challenge ended.
     private struct End: Hashable {
@@ -84,10 +87,20 @@ public struct RelayMetrics: Sendable {
             "Users whom their own answers locked (wrong numbers) or froze (fraud): nobody asks them until that is lifted.",
             by: ["state"], [.locked, .frozen]
         ) { [$0.rawValue] }
+        calls = CallMetrics(registry)
         storeFailures = registry.counters(
             "twoefay_store_failures_total",
             "Operations of the store that failed: unavailable (down, hung, full; the caller got 503) or broken.",
             by: "kind")
+        let waits = WaitsLevel()
+        registry.gauge("twoefay_requests_held", "Requests that wait now until there is something to tell.") {
+            waits.count
+        }
+        self.waits = waits
+        tidied = registry.counters(
+            "twoefay_tidied_rows_total",
+            "Rows that nobody needed any more and this relay took out of the store, by what they were; a challenge counts "
+                + "once with all that belongs to it.", by: "kind")
     }
 }
 
@@ -116,6 +129,13 @@ extension RelayMetrics {
 
     /// Locked or frozen.
     func barred(_ state: UserState) { barred.add(state) }
+
+    /// Whose number it is.
+    func show(_ waits: Waits) { self.waits.show(waits) }
+
+    func tidied(_ kind: Rubbish.Kind, _ count: Int) {
+        if count > 0 { tidied.add(kind, UInt64(count)) }
+    }
 
     func storeFailed(_ word: StoreFailure.Word) { storeFailures.add(word) }
 }
@@ -160,6 +180,15 @@ extension PushOutcome {
         case .ambiguous: .ambiguous
         }
     }
+}
+
+/// How many wait, as long as there is a relay.
+private final class WaitsLevel: Sendable {
+    private let waits = Mutex<Waits?>(nil)
+
+    var count: Int64 { Int64(waits.withLock { $0 }?.count ?? 0) }
+
+    func show(_ waits: Waits) { self.waits.withLock { $0 = waits } }
 }
 
 /// How the outbox stood when it was looked at last.

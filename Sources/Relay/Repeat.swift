@@ -13,8 +13,8 @@ public protocol RepeatStore: Sendable {
     /// Takes a row over that nobody runs any more. False when another was first.
     func resume(_ repeatable: Repeatable, as operation: OperationID, relay: RelayID) async throws(StoreFailure) -> Bool
     func finish(_ repeatable: Repeatable, as operation: OperationID, _ kept: KeptAnswer) async throws(StoreFailure)
-    /// Nobody runs it now; a later request may.
-    func release(_ repeatable: Repeatable, as operation: OperationID) async throws(StoreFailure)
+    /// Nobody runs these now; a later request may.
+    func release(_ ended: [OperationID: Repeatable]) async throws(StoreFailure)
 }
 
 /// What makes two requests the same.
@@ -82,14 +82,60 @@ public enum Repetition: Sendable {
 /// The operations that run in this process under an Idempotency-Key. The store knows the relay alone, and cannot be told
 /// that a request has ended when it was the store that failed.
 final class Running: Sendable {
-    private let operations = Mutex<Set<OperationID>>([])
+    private struct State {
+        var operations: Set<OperationID> = []
+        /// They run no more, and the store could not be told. To other relays they run as long as this one lives.
+        var ended: [OperationID: Repeatable] = [:]
+        /// Of these it is not even known whether the store has them.
+        var unbegun: [OperationID: Repeatable] = [:]
+    }
+
+    /// More of either are not remembered. While the store is away no more begin than were under way, but more and more fail
+    /// to: they take no place of the others.
+    static let most = 10_000
+    /// The store is told of so many at once.
+    static let page = 100
+
+    private let state = Mutex(State())
 
     /// False when it runs already.
     @discardableResult func insert(_ operation: OperationID) -> Bool {
-        operations.withLock { $0.insert(operation).inserted }
+        state.withLock { state in
+            // Taken up again here: its end will be told anew.
+            state.ended[operation] = nil
+            state.unbegun[operation] = nil
+            return state.operations.insert(operation).inserted
+        }
     }
 
-    func remove(_ operation: OperationID) { operations.withLock { _ = $0.remove(operation) } }
+    func remove(_ operation: OperationID) { state.withLock { _ = $0.operations.remove(operation) } }
+
+    func remove(_ some: [OperationID: Repeatable]) { state.withLock { $0.operations.subtract(some.keys) } }
+
+    /// They have ended, or did not even begin as far as is known, and the store is still to be told.
+    func leave(_ some: [OperationID: Repeatable], hadBegun: Bool) {
+        state.withLock { state in
+            state.operations.subtract(some.keys)
+            let place = hadBegun ? \State.ended : \State.unbegun
+            for (operation, repeatable) in some where state[keyPath: place].count < Self.most {
+                state[keyPath: place][operation] = repeatable
+            }
+        }
+    }
+
+    /// Some of those that the store is still to be told of. Until they are removed or left again they count as running: who
+    /// took one up while the store is told would lose it again.
+    func takeLeft() -> (some: [OperationID: Repeatable], hadBegun: Bool) {
+        state.withLock { state in
+            let hadBegun = !state.ended.isEmpty
+            let place = hadBegun ? \State.ended : \State.unbegun
+            var some: [OperationID: Repeatable] = [:]
+            for (operation, repeatable) in state[keyPath: place].prefix(Self.page) { some[operation] = repeatable }
+            for operation in some.keys { state[keyPath: place][operation] = nil }
+            state.operations.formUnion(some.keys)
+            return (some, hadBegun)
+        }
+    }
 }
 
 extension Relay {
@@ -103,7 +149,8 @@ extension Relay {
         do throws(Refusal) {
             repetition = try await begin(repeatable, or: fresh)
         } catch {
-            running.remove(fresh.id)
+            // The store may have it all the same.
+            running.leave([fresh.id: repeatable], hadBegun: false)
             throw error
         }
         if case .run(let operation) = repetition, operation.id == fresh.id { return repetition }
@@ -138,7 +185,7 @@ extension Relay {
                 }
                 if mine { return .run(operations.again(row.operation, begunAt: row.createdAt)) }
             } catch {
-                running.remove(row.operation)
+                running.leave([row.operation: repeatable], hadBegun: true)
                 throw error
             }
             running.remove(row.operation)
@@ -169,10 +216,26 @@ extension Relay {
 
     /// The request ended without an answer to keep.
     public func release(_ repeatable: Repeatable, _ operation: Operation) async {
-        _ = try? await ask("idempotency") { () async throws(StoreFailure) in
-            try await store.release(repeatable, as: operation.id)
+        _ = await areReleased([operation.id: repeatable], hadBegun: true)
+    }
+
+    /// Called by the daemon's timer every second. Once the store can be told again, what has ended here may run at any relay.
+    public func releaseLeft() async {
+        while true {
+            let (some, hadBegun) = running.takeLeft()
+            guard !some.isEmpty, await areReleased(some, hadBegun: hadBegun) else { return }
         }
-        running.remove(operation.id)
+    }
+
+    private func areReleased(_ ended: [OperationID: Repeatable], hadBegun: Bool) async -> Bool {
+        do throws(Refusal) {
+            try await ask("idempotency") { () async throws(StoreFailure) in try await store.release(ended) }
+            running.remove(ended)
+            return true
+        } catch {
+            running.leave(ended, hadBegun: hadBegun)
+            return false
+        }
     }
 
     private func associated(_ repeatable: Repeatable) -> [UInt8] {

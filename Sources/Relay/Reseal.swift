@@ -10,6 +10,36 @@ public protocol ResealStore: Sendable {
     func factors(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedFactor]
     /// Each only where its secret is the old one still.
     func reseal(_ factors: [ResealedFactor]) async throws(StoreFailure)
+    /// Some of the secrets of callbacks that are sealed under that key, without the first so many.
+    func callbacks(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedSecrets]
+    /// Each only where it is the old one still.
+    func reseal(_ secrets: [ResealedSecrets]) async throws(StoreFailure)
+}
+
+/// What a website's callbacks are signed with, sealed.
+public struct SealedSecrets: Sendable, Equatable {
+    public let website: WebsiteID
+    public let secrets: [UInt8]
+
+    public init(website: WebsiteID, secrets: [UInt8]) {
+        self.website = website
+        self.secrets = secrets
+    }
+}
+
+public struct ResealedSecrets: Sendable {
+    public let website: WebsiteID
+    public let old: [UInt8]
+    public let new: [UInt8]
+    /// Under which the new one is sealed.
+    public let key: String
+
+    public init(website: WebsiteID, old: [UInt8], new: [UInt8], key: String) {
+        self.website = website
+        self.old = old
+        self.new = new
+        self.key = key
+    }
 }
 
 /// What a factor's secret is sealed with.
@@ -50,16 +80,53 @@ extension Relay {
     public func reseal() async {
         let sealer = sealer
         for key in sealer.oldKeyIDs {
-            var (done, stuck) = (0, 0)
-            // Rows that are done leave the set; those that do not open stay, and are passed over.
-            while let (count, failed) = try? await resealSome(of: key, to: sealer, skipping: stuck) {
-                done += count
-                stuck += failed
-                if count + failed == 0 || self.sealer.currentID != sealer.currentID { break }
+            let (factors, stuckFactors) = await resealAll(to: sealer) { stuck throws(Refusal) in
+                try await resealSome(of: key, to: sealer, skipping: stuck)
             }
-            if done > 0 { log.notice("factor.resealed", [.keyID: sealer.currentID, .count: done]) }
-            if stuck > 0 { log.error("factor.stuck", [.keyID: key, .count: stuck]) }
+            if factors > 0 { log.notice("factor.resealed", [.keyID: sealer.currentID, .count: factors]) }
+            if stuckFactors > 0 { log.error("factor.stuck", [.keyID: key, .count: stuckFactors]) }
+            let (callbacks, stuckCallbacks) = await resealAll(to: sealer) { stuck throws(Refusal) in
+                try await resealCallbacks(of: key, to: sealer, skipping: stuck)
+            }
+            if callbacks > 0 { log.notice("callback.resealed", [.keyID: sealer.currentID, .count: callbacks]) }
+            if stuckCallbacks > 0 { log.error("callback.stuck", [.keyID: key, .count: stuckCallbacks]) }
         }
+    }
+
+    /// Rows that are done leave the set; those that do not open stay, and are passed over.
+    private func resealAll(
+        to sealer: Sealer, _ some: (Int) async throws(Refusal) -> (done: Int, failed: Int)
+    ) async -> (done: Int, stuck: Int) {
+        var (done, stuck) = (0, 0)
+        while let (count, failed) = try? await some(stuck) {
+            done += count
+            stuck += failed
+            if count + failed == 0 || self.sealer.currentID != sealer.currentID { break }
+        }
+        return (done, stuck)
+    }
+
+    private func resealCallbacks(
+        of key: String, to sealer: Sealer, skipping stuck: Int
+    ) async throws(Refusal) -> (done: Int, failed: Int) {
+        let rows = try await ask("reseal") { () async throws(StoreFailure) in
+            try await store.callbacks(sealedBy: key, skipping: stuck)
+        }
+        let changes = rows.compactMap { row in
+            sealedAnew(row.secrets, CallbackSeal.associated(website: row.website), sealer).map {
+                ResealedSecrets(website: row.website, old: row.secrets, new: $0, key: sealer.currentID)
+            }
+        }
+        if !changes.isEmpty {
+            try await ask("reseal") { () async throws(StoreFailure) in try await store.reseal(changes) }
+        }
+        return (changes.count, rows.count - changes.count)
+    }
+
+    /// Nil for what does not open.
+    private func sealedAnew(_ old: [UInt8], _ associated: [UInt8], _ sealer: Sealer) -> [UInt8]? {
+        guard let secret = try? sealer.open(old, associated: associated) else { return nil }
+        return try? sealer.seal(secret, associated: associated, randomness: randomness)
     }
 
     func resealSome(
@@ -71,9 +138,7 @@ extension Relay {
         var changes: [ResealedFactor] = []
         for row in rows {
             let associated = FactorSeal.associated(website: row.website, user: row.user, kind: row.kind, row: row.id)
-            guard let secret = try? sealer.open(row.secret, associated: associated),
-                let sealed = try? sealer.seal(secret, associated: associated, randomness: randomness)
-            else { continue }
+            guard let sealed = sealedAnew(row.secret, associated, sealer) else { continue }
             changes.append(ResealedFactor(id: row.id, old: row.secret, new: sealed, key: sealer.currentID))
         }
         if !changes.isEmpty {

@@ -50,7 +50,7 @@ public final class WebGateway: TextGateway {
         var client = WebClientOptions()
         // The URL is the operator's own.
         client.addresses = .none
-        client.allowsPlainHTTP = true
+        client.plainHTTP = .anywhere
         client.extraTrust = options.extraTrust
         client.connectTimeout = options.connectTimeout
         client.transfers = options.transfers

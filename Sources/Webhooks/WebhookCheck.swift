@@ -12,6 +12,8 @@ public enum WebhookFault: Error, Sendable, Equatable {
     case tooNew
     /// Signed with none of the secrets, or changed since.
     case signature
+    /// True, and yet no event, or not what its type says.
+    case body(String)
 }
 
 extension WebhookFault: CustomStringConvertible {
@@ -23,6 +25,7 @@ extension WebhookFault: CustomStringConvertible {
         case .tooOld: "the webhook was sent too long ago"
         case .tooNew: "the webhook was sent later than it is by this clock"
         case .signature: "the webhook is signed with none of the secrets, or was changed since"
+        case .body(let why): "the body is no event: \(why)"
         }
     }
 }

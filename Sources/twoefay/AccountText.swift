@@ -88,7 +88,3 @@ extension Accounts.Challenge {
         ])
     }
 }
-
-extension JSONValue {
-    static func text(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
-}

@@ -1,8 +1,10 @@
+import Calling
 import Daemon
 import Domain
 import JSON
 import Relay
 import Storage
+import Webhooks
 import World
 
 extension Tool {
@@ -14,43 +16,117 @@ extension Tool {
                 .init("display-name", .one("TEXT"), "What people are shown."),
                 .init(
                     "callback", .one("URL"),
-                    "Where results are to be sent, https, or \(WebsiteChange.none). Kept; nothing is sent there yet."),
+                    "Where it is told what happens, https. \(WebsiteChange.none): nowhere; what it was to be told is dropped."
+                ),
+                .init(
+                    "out", .one("DIR"),
+                    "Where NAME.secret is written, if a callback is given where there was none; here if left out."),
             ] + Policy.keys.map { .init($0, .one("VALUE"), SettingsKeys.policyTexts[$0] ?? "") },
             notes: """
                 What is not given stays. \(WebsiteChange.fromSettings) gives a policy back to the settings. A relay that runs sees the change at
-                once; logins that were asked before keep the policies that they were asked under.
+                once; logins that were asked before keep the policies that they were asked under. A callback at another URL keeps its secret.
                   twoefay --config /etc/twoefay/twoefay.yaml website edit shop --number 6 --lifetime default
                 """)
     ) { invocation throws(Failure) in
+        let settings = try Settings.load(invocation)
         let change = try WebsiteChange(
             displayName: invocation.value("display-name"), callback: invocation.value("callback"),
+            allowed: settings.callbacks.allowed,
             policies: Policy.keys.compactMap { key in invocation.value(key).map { (key, $0) } })
-        let settings = try Settings.load(invocation)
         let desk = try OperatorsDesk(settings)
         defer { desk.close() }
         let website = try desk.website(named: invocation.operand(0))
         let new = try change.applied(to: website.traits)
         let differences = try Difference.between(website.traits, new, settings: settings)
         let name = website.name
-        guard new != website.traits else {
-            return Report("\(name) is like that already.", json: Difference.json([], website: name))
+        let secret = try NewSecret(of: website, at: new.callback, invocation.value("out"), settings: settings)
+        guard new != website.traits || secret != nil else {
+            return Report("\(name) is like that already.", json: Difference.json([], nil, website: name))
         }
-        let edited = try desk.run { operation in
-            Websites.edit(website.id, from: website.traits, to: new, at: desk.now, as: operation)
+        if website.traits.callback == nil { try drop(website.id, desk) }
+        try secret?.write()
+        let edited: Bool
+        do throws(Failure) {
+            edited = try desk.run { operation in
+                Websites.edit(
+                    website.id, from: website.traits, to: new, secrets: secret?.sealed, at: desk.now, as: operation)
+            }
+        } catch {
+            guard let secret else { throw error }
+            throw Failure(
+                error.code, error.message,
+                next:
+                    "See 'website show \(name)': if the callback is there, \(secret.path) holds its secret. If not, remove that file "
+                    + "and try again.")
         }
         guard edited else {
+            secret?.remove()
             throw Failure(
                 .conflict, "somebody else changed \(name) at the same moment",
                 next: "Nothing was changed here. Look at 'website show \(name)', and try again.")
         }
+        if new.callback == nil {
+            try drop(website.id, desk)
+        } else if new.callback != website.traits.callback {
+            // What failed elsewhere need not wait for that.
+            try desk.hastenCalls(of: website.id)
+        }
+        var lines = ["\(name) is changed. It holds for logins asked from now on."]
+        if let secret {
+            lines.append(
+                "It is called from now on: \(secret.path) holds the secret that its webhooks are signed with. Give it that."
+            )
+        } else if new.callback != website.traits.callback, website.standing?.isDisabled == true, new.callback != nil {
+            lines.append("It is disabled still: 'twoefay website callback \(name) enable' has it called.")
+        }
+        let table = Table(["", "BEFORE", "AFTER"], differences.map { [$0.name, $0.before.shown, $0.after.shown] })
         return Report(
-            """
-            \(name) is changed. It holds for logins asked from now on.
-
-            \(Table(["", "BEFORE", "AFTER"], differences.map { [$0.name, $0.before.shown, $0.after.shown] }).text)
-            """,
-            json: Difference.json(differences, website: name))
+            (lines + ["", table.text]).joined(separator: "\n"),
+            json: Difference.json(differences, secret?.path, website: name))
     }
+
+    /// What was to be told to a website that has no callback, some hundreds at a time.
+    private static func drop(_ website: WebsiteID, _ desk: OperatorsDesk) throws(Failure) {
+        while try desk.read(Callbacks.drop(website)) {}
+    }
+}
+
+/// The secret of a callback where there was none, and the file that it is handed over in.
+private struct NewSecret {
+    let path: String
+    let sealed: Callbacks.Secrets
+    private let secret: WebhookSecret
+
+    /// Nil where none is needed.
+    init?(
+        of website: Websites.Listed, at url: String?, _ directory: String?, settings: Settings
+    ) throws(Failure) {
+        guard url != nil, website.traits.callback == nil || website.standing == nil else {
+            guard directory == nil else {
+                throw Failure(
+                    .usage, "--out is given, and no secret is made",
+                    next:
+                        "One is made with a callback where there was none. 'twoefay website callback \(website.name) secret' makes another."
+                )
+            }
+            return nil
+        }
+        secret = WebhookSecret.make(SystemRandomness())
+        sealed = try settings.loadMasterKey().seal(WebhookSecrets(current: secret), of: website.id)
+        path = Files.resolve("\(website.name).secret", in: directory ?? "")
+    }
+
+    func write() throws(Failure) {
+        do throws(Files.Problem) {
+            try secret.write(to: path)
+        } catch {
+            throw Failure(
+                error.exists ? .conflict : .failed, error.text,
+                next: "Nothing was changed. Choose another directory with --out, or move that file away.")
+        }
+    }
+
+    func remove() { Files.remove(path) }
 }
 
 /// One thing that an edit changes.
@@ -86,10 +162,12 @@ private struct Difference {
         ] + holding.rows.map { ($0.key, Value(text: $0.text, isOfSettings: !$0.isOwn)) }
     }
 
-    static func json(_ differences: [Difference], website: String) -> JSONValue {
+    static func json(_ differences: [Difference], _ secret: String?, website: String) -> JSONValue {
         let changed = differences.map { difference in
             (difference.name, JSONValue.object(["before": difference.before.json, "after": difference.after.json]))
         }
-        return .object(["website": .string(website), "changed": .object(JSONObject(changed))])
+        var members: JSONObject = ["website": .string(website), "changed": .object(JSONObject(changed))]
+        if let secret { members.set("secret", .string(secret)) }
+        return .object(members)
     }
 }

@@ -17,13 +17,13 @@ extension Tool {
             throw Failure(store: error)
         }
         let table = Table(
-            ["NAME", "STATE", "USERS", "SINCE", "DISPLAY NAME", "POLICIES", "CALLBACK"],
+            ["NAME", "STATE", "USERS", "SINCE", "DISPLAY NAME", "POLICIES", "CALLED", "CALLBACK"],
             websites.map { website in
                 [
                     website.name, website.state, String(website.users), website.createdAt.rfc3339,
                     website.traits.displayName,
                     policies(website).map { "\($0.name)=\($0.value.string ?? "")" }.joined(separator: " "),
-                    website.traits.callback ?? "",
+                    website.standing?.word ?? "", website.traits.callback ?? "",
                 ]
             })
         let none = "There is no website yet. 'twoefay --config FILE website add NAME' makes one known."
@@ -36,7 +36,8 @@ extension Tool {
                             "website": .string(website.name), "display_name": .string(website.traits.displayName),
                             "state": .string(website.state), "users": .integer(website.users),
                             "policies": .object(JSONObject(policies(website).map { ($0.name, $0.value) })),
-                            "callback": website.traits.callback.map { .string($0) } ?? .null,
+                            "callback": .text(website.traits.callback),
+                            "callback_state": website.standing.map { .object($0.members) } ?? .null,
                             "created_at": .string(website.createdAt.rfc3339),
                         ])
                     })

@@ -14,13 +14,16 @@ extension Tool {
             options: [
                 .init("kind", .one("KIND"), "Only those: push, mail, sms, callback, next or expiry."),
                 .init("dead", .nothing, "Only those that nobody tries any more."),
-                .init("website", .one("NAME"), "Only those about users of that website."),
+                .init(
+                    "website", .one("NAME"), "Only those about users of that website, and those that tell it something."
+                ),
                 .init("user", .one("USER"), "Only those about that user; --website must be given."),
                 .init("limit", .one("N"), "At most so many; 100 otherwise."),
             ],
             notes: """
                 A state is one of: waiting (for its time), due, held (a relay has it in hand), left (by a relay that died: another
-                takes it), parked (for something that this installation has not), dead. Codes stand nowhere in the store.
+                takes it), shelved (for a website that is called no more: 'website callback NAME enable'), dead. Codes stand
+                nowhere in the store.
                 """)
     ) { invocation throws(Failure) in
         let wanted = try wanted(invocation)
@@ -45,7 +48,8 @@ extension Tool {
         command: Command(
             "outbox replay", "Has dead ones tried again, as if they had been written just now.",
             operands: [.init("ID", "Which ones: 32 digits each, as in 'outbox list --dead'.", isMany: true)],
-            options: [.init("all-dead", .nothing, "All of them, instead of IDs.")])
+            options: [.init("all-dead", .nothing, "All of them, instead of IDs.")],
+            notes: "Those of one website alone: 'website callback NAME replay'.")
     ) { invocation throws(Failure) in
         let desk = try OperatorsDesk(try Settings.load(invocation))
         defer { desk.close() }
@@ -61,7 +65,7 @@ extension Tool {
         return Report(
             replayed.isEmpty
                 ? "Nothing is dead."
-                : "\(replayed.count) to be tried again, by whichever relay runs, for a day at most.",
+                : "\(replayed.count) to be tried again, by whichever relay runs: mails for a day at most.",
             json: .object(["replayed": .array(replayed.map { .string($0.text) })]))
     }
 
@@ -69,14 +73,17 @@ extension Tool {
         command: Command(
             "outbox drop", "Takes out what nobody is to be told of any more.",
             operands: [.init("ID", "Which ones: 32 digits each, as in 'outbox list'.", isMany: true)],
-            notes: "What belongs to a login is not dropped: it goes with the login.")
+            notes: """
+                What belongs to a login is not dropped: it goes with the login. What a website is told of a login is: what was to
+                follow it goes then, for it waits no longer.
+                """)
     ) { invocation throws(Failure) in
         let desk = try OperatorsDesk(try Settings.load(invocation))
         defer { desk.close() }
         let ids = try ids(invocation)
         for id in ids {
             let row = try known(id, desk)
-            guard row.challenge == nil else {
+            guard !row.goesWithLogin else {
                 throw Failure(
                     .conflict, "\(id) belongs to a login, and goes with it",
                     next: "Nothing was changed. A login ends when its website cancels it, or its user is locked.")

@@ -90,7 +90,7 @@ extension Tool {
             throw Failure(
                 .conflict, "\(used.shown) are sealed under the old key \(used.id) still",
                 next:
-                    "Nothing was changed. The relays that use the new key seal factors anew, every minute; answers are kept for a day. "
+                    "Nothing was changed. The relays that use the new key seal factors and the secrets of callbacks anew, every minute; answers are kept for a day. "
                     + "'twoefay rekey --status' tells what is left.")
         }
         let new = try mended(path) { () throws(MasterKey.Fault) in try keys.dropping(old) }
@@ -135,10 +135,11 @@ private struct KeyReport {
         let id: String
         let role: String
         let factors: Int64
+        let callbacks: Int64
         let answers: Int64
 
-        var isUsed: Bool { factors > 0 || answers > 0 }
-        var shown: String { "\(factors) factors and \(answers) kept answers" }
+        var isUsed: Bool { factors > 0 || callbacks > 0 || answers > 0 }
+        var shown: String { "\(factors) factors, \(callbacks) callbacks and \(answers) kept answers" }
     }
 
     let rows: [Row]
@@ -147,24 +148,28 @@ private struct KeyReport {
         let desk = try OperatorsDesk(settings)
         defer { desk.close() }
         var factors = try desk.read(KeyUse.factors)
+        var callbacks = try desk.read(KeyUse.callbacks)
         var rows: [Row] = []
         for key in keys.keys {
             rows.append(
                 Row(
                     id: key.id, role: keys.role(of: key), factors: factors.removeValue(forKey: key.id) ?? 0,
+                    callbacks: callbacks.removeValue(forKey: key.id) ?? 0,
                     answers: try desk.read(KeyUse.answers(sealedBy: key.id))))
         }
         // Sealed under keys that the file has not.
-        for (id, count) in factors.sorted(by: { $0.key < $1.key }) {
-            rows.append(Row(id: id, role: "missing", factors: count, answers: 0))
+        for id in Set(factors.keys).union(callbacks.keys).sorted() {
+            rows.append(
+                Row(
+                    id: id, role: "missing", factors: factors[id] ?? 0, callbacks: callbacks[id] ?? 0, answers: 0))
         }
         self.rows = rows
     }
 
     var report: Report {
         let table = Table(
-            ["KEY", "", "FACTORS", "KEPT ANSWERS"],
-            rows.map { [$0.id, $0.role, String($0.factors), String($0.answers)] }
+            ["KEY", "", "FACTORS", "CALLBACKS", "KEPT ANSWERS"],
+            rows.map { [$0.id, $0.role, String($0.factors), String($0.callbacks), String($0.answers)] }
         ).text
         let missing = rows.contains { $0.role == "missing" }
         let warning =
@@ -176,7 +181,7 @@ private struct KeyReport {
                     rows.map {
                         .object([
                             "id": .string($0.id), "role": .string($0.role), "factors": .integer($0.factors),
-                            "answers": .integer($0.answers),
+                            "callbacks": .integer($0.callbacks), "answers": .integer($0.answers),
                         ])
                     })
             ]), code: missing ? .failed : .ok)

@@ -15,11 +15,13 @@ extension Tool {
         defer { desk.close() }
         let website = try desk.website(named: invocation.operand(0))
         let rows = try WebsitePolicy(website.traits, settings: settings).rows
+        let callback = try desk.read(Callbacks.find(website.id))
+        let standing = callback?.lines(of: website.name, at: desk.now).map { "\n  \($0)" }.joined() ?? ""
         return Report(
             """
             \(website.name), "\(website.traits.displayName)", is \(website.state), known since \(website.createdAt.rfc3339), \
             with \(website.users) users.
-            Callback: \(website.traits.callback ?? "none").
+            Callback: \(website.traits.callback ?? "none")\(standing)
 
             \(Table(["POLICY", "VALUE", "FROM"], rows.map { [$0.key, $0.text, $0.isOwn ? "website" : "settings"] }).text)
 
@@ -28,7 +30,7 @@ extension Tool {
             json: .object([
                 "website": .string(website.name), "display_name": .string(website.traits.displayName),
                 "state": .string(website.state), "users": .integer(website.users),
-                "callback": website.traits.callback.map { .string($0) } ?? .null,
+                "callback": .text(website.traits.callback), "callback_state": callback?.json(at: desk.now) ?? .null,
                 "created_at": .string(website.createdAt.rfc3339),
                 "policies": .object(JSONObject(rows.map { ($0.key, .string($0.text)) })),
                 "own": .array(rows.filter(\.isOwn).map { .string($0.key) }),

@@ -41,6 +41,11 @@ extension Tool {
                 lines.append(
                     "Nobody tries \(status.work.dead) of them any more: 'twoefay outbox list --dead' shows which.")
             }
+            if status.work.disabled > 0 {
+                lines.append(
+                    "\(counted(status.work.disabled, "website")) called no more, with \(status.work.shelved) still to be told: "
+                        + "'twoefay website list' shows which.")
+            }
             members.set("store", status.work.json)
             lines += status.texts.lines
             members.set("sms", status.texts.json)
@@ -106,6 +111,7 @@ extension StoreStatus {
     fileprivate var json: JSONValue {
         .object([
             "websites": .integer(websites), "relays": .integer(relays), "dead": .integer(dead),
+            "disabled_websites": .integer(disabled), "shelved": .integer(shelved),
             "waiting": .array(
                 waiting.map {
                     .object([

@@ -8,7 +8,8 @@ enum Tool {
     }
 
     static let verbs: [Verb] = [
-        demo, fakeAPNs, initialise, addWebsite, editWebsite, listWebsites, showWebsite, showUser,
+        demo, fakeAPNs, initialise, addWebsite, editWebsite, listWebsites, showWebsite, tendCallback,
+        showUser,
         lockUser, unlockUser, activateUser, forgetFactor, listDevices, showDevice, suspendDevice, resumeDevice,
         renameDevice,
         revokeDevice, enrolPhone, listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone,

@@ -36,6 +36,26 @@ struct HoldingTests {
         #expect(rig.relay.relay.waits.count == 0)
     }
 
+    @Test(arguments: [StoreKind.file, .mariadb], [true, false])
+    func anAnswerThroughAnotherRelayWakesWhoWaits(kind: StoreKind, goesAway: Bool) async throws {
+        let rig = try await APIRig(kind)
+        let shop = try await rig.site("shop")
+        let (_, phone) = try await shop.enrol("bob")
+        let (challenge, _) = try await shop.login("bob")
+        let about: JSONObject = ["challenge": .string(challenge)]
+        let elsewhere = try await APIRig(beside: rig)
+        let held = try await hold(elsewhere, shop.request("POST", "/auth", about, fields: wait))
+        if goesAway { held.wait.cancel() }
+        try await elsewhere.relay.on { relay in await relay.watch() }
+        #expect(await phone.send("POST", "/failure", about).status == 200)
+        try await elsewhere.relay.on { relay in await relay.watch() }
+        #expect(elsewhere.relay.relay.waits.isEmpty)
+        guard !goesAway else { return }
+        let told = await elsewhere.end(held)
+        #expect(told["login"] == "failure" && told["reason"] == "denied")
+        #expect(told.fields["preference-applied"] == "wait=30")
+    }
+
     @Test func anAnswerBetweenReadingAndWaitingIsNotMissed() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")

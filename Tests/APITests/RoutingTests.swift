@@ -3,6 +3,7 @@ import HTTP
 import JSON
 import Log
 import Storage
+import Synchronization
 import TestSupport
 import Testing
 
@@ -89,6 +90,53 @@ struct RoutingTests {
         #expect(missing["dependencies"] == ["store": "ok", "push": "missing"])
         #expect(missing.fields["retry-after"] != nil)
         #expect(!missing.text.contains("192.0.2.7"))
+    }
+
+    /// A balancer asks for what it would take a relay out for.
+    @Test func readyTellsOfOneDependencyAlone() async throws {
+        let isStoreThere = Mutex(true)
+        let rig = try await APIRig(dependencies: [
+            Dependency("store") { isStoreThere.withLock { $0 } ? nil : "down" }, Dependency("push") { "refused" },
+            Dependency("mail", isNeeded: { false }) { nil },
+        ])
+        #expect(await rig.stranger.send("GET", "/ready").status == 503)
+        let store = await rig.stranger.send("GET", "/ready/store")
+        #expect(store.status == 200 && store["dependencies"] == ["store": "ok"], "\(store.text)")
+        let push = await rig.stranger.send("GET", "/ready/push")
+        #expect(push.status == 503 && push["dependencies"] == ["push": "missing"], "\(push.text)")
+        isStoreThere.withLock { $0 = false }
+        #expect(await rig.stranger.send("GET", "/ready/store").status == 503)
+        // What is not set up, and what there is not.
+        for name in ["mail", "nothing", ""] {
+            #expect(await rig.stranger.send("GET", "/ready/\(name)").status == 404, "\(name)")
+        }
+    }
+
+    /// Checks come every second, from every balancer: what they find is logged when it changes, and they have no lines.
+    @Test func checksAreLoggedWhenSomethingChanges() async throws {
+        let trouble = Mutex<String?>(nil)
+        let rig = try await APIRig(dependencies: [Dependency("store") { trouble.withLock { $0 } }])
+        func lines() -> [String] {
+            rig.relay.sink.drain().map { line in line.split(separator: " ").dropFirst().joined(separator: " ") }
+        }
+        func check() async -> [Int] {
+            var statuses: [Int] = []
+            for path in ["/ready", "/ready/store", "/ready"] {
+                statuses.append(await rig.stranger.send("GET", path).status)
+            }
+            return statuses
+        }
+        _ = lines()
+        #expect(await check() == [200, 200, 200])
+        #expect(lines().isEmpty)
+        trouble.withLock { $0 = "down" }
+        #expect(await check() == [503, 503, 503])
+        trouble.withLock { $0 = "still down" }
+        #expect(await check() == [503, 503, 503])
+        #expect(lines() == ["level=warning event=ready.missing name=store reason=down"])
+        trouble.withLock { $0 = nil }
+        #expect(await check() == [200, 200, 200])
+        #expect(lines() == ["level=notice event=ready.back name=store"])
     }
 
     @Test func aRequestHasOneLineAndNoSecretInIt() async throws {

@@ -50,6 +50,24 @@ private typealias Effect = CallLine<Int, String>.Effect
         #expect(line.add(.init(1)) == true)
     }
 
+    /// What the former place asked for, and what comes from it still, is nothing of the new one's.
+    @Test func elsewhereItBeginsAnew() {
+        var line = Line()
+        for entry in entries(0..<6) { line.add(entry) }
+        #expect(leaving(&line) == [0, 1, 2, 3])
+        let busy = CallOutcome.answered(status: 429, wish: .seconds(600))
+        _ = line.end(0, busy, at: now, chance: 0)
+        #expect(line.room(at: now) == 0)
+        let standing = line.standing
+        line.renew()
+        #expect(line.end(1, busy, at: now, chance: 0) == [.again(1, at: now, failures: 0)])
+        #expect(line.end(2, .answered(status: 410), at: now, chance: 0) == [.again(2, at: now, failures: 0)])
+        #expect(line.end(3, good, at: now, chance: 0) == [.delivered(3)])
+        #expect(line.standing == standing)
+        #expect(leaving(&line) == [4, 5])
+        #expect(line.end(4, busy, at: now, chance: 0) == [.again(4, at: now + .seconds(600), failures: 1)])
+    }
+
     @Test func oneThatFailsAgainAndAgainIsAskedOneAtATime() {
         var line = Line()
         for entry in entries(0..<10) { line.add(entry) }

@@ -74,7 +74,7 @@ import World
         #expect(bodies.count == 2 && bodies[0] != bodies[1])
         // The id of the errand, at every attempt.
         #expect(gateway.asked.allSatisfy { $0.path == "/" + String(repeating: "07", count: 16) })
-        let sent = SentText(at: time.now(), prefix: Self.german, parts: 1, cost: 75_000)
+        let sent = SentText(try message().id, at: time.now(), prefix: Self.german, parts: 1, cost: 75_000)
         #expect(ledger.noted.withLock { $0 } == [sent, sent])
     }
 
@@ -87,7 +87,9 @@ import World
             return
         }
         #expect(
-            ledger.noted.withLock { $0 } == [SentText(at: time.now(), prefix: Self.german, parts: 1, cost: 75_000)])
+            ledger.noted.withLock { $0 } == [
+                SentText(message.id, at: time.now(), prefix: Self.german, parts: 1, cost: 75_000)
+            ])
     }
 
     @Test func otherCountriesGetNone() async throws {

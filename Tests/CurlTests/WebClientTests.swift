@@ -96,7 +96,7 @@ import Testing
                 "HTTP/1.1 100 Continue\r\nx-a: no\r\n\r\nHTTP/1.1 202 Fine\r\nX-A:  b \r\nContent-Length: 2\r\n\r\nhi"
             try await scene.speaking(answer) { server, port in
                 let one = try transfer("http://127.0.0.1:\(port)/x")
-                let (result, heard) = try await scene.sending({ $0.allowsPlainHTTP = true }) { client in
+                let (result, heard) = try await scene.sending({ $0.plainHTTP = .anywhere }) { client in
                     (await client.send(one), String(decoding: server.value.heard, as: UTF8.self))
                 }
                 let answer = try result.get()
@@ -164,10 +164,10 @@ import Testing
                             _ = running.mayConnect(to: UnsafeRawBufferPointer(start: address, count: Int(length)))
                         }
                     }
-                    return running.refusedAddress
+                    return running.refusal
                 }
             }
-            #expect(reasons == ["loopback", nil, nil])
+            #expect(reasons == [.address("loopback"), nil, nil])
         }
     }
 
@@ -235,7 +235,7 @@ import Testing
             }
             try await scene.speaking("") { server, port in
                 let one = try transfer("http://127.0.0.1:\(port)/", deadline: .seconds(2))
-                let failed = try await failure(scene, one) { $0.allowsPlainHTTP = true }
+                let failed = try await failure(scene, one) { $0.plainHTTP = .anywhere }
                 #expect(failed?.cause == .deadline)
                 let heard = await scene.loop.perform { !server.value.heard.isEmpty }
                 #expect(failed?.mayHaveArrived == true || !heard)
@@ -274,7 +274,7 @@ import Testing
             let start = "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n" + String(repeating: "x", count: 4000)
             try await scene.speaking(start, again: true) { _, port in
                 let one = try transfer("http://127.0.0.1:\(port)/", answerBytes: 10_000)
-                let failed = try await failure(scene, one) { $0.allowsPlainHTTP = true }
+                let failed = try await failure(scene, one) { $0.plainHTTP = .anywhere }
                 #expect(failed?.cause == .tooLarge)
                 #expect(failed?.mayHaveArrived == true)
                 #expect(failed?.status == 200)
@@ -289,7 +289,7 @@ import Testing
             let part = "HTTP/1.1 103 Early Hints\r\nlink: </x>; rel=preload\r\n\r\n"
             try await scene.speaking(part, again: true) { _, port in
                 let one = try transfer("http://127.0.0.1:\(port)/")
-                let failed = try await failure(scene, one) { $0.allowsPlainHTTP = true }
+                let failed = try await failure(scene, one) { $0.plainHTTP = .anywhere }
                 #expect(failed?.cause == .tooLarge)
                 #expect(failed?.status == nil)
             }
@@ -300,7 +300,7 @@ import Testing
         try await Scene.with { scene in
             try await scene.speaking("SSH-2.0-something\r\n") { _, port in
                 let failed = try await failure(scene, try transfer("http://127.0.0.1:\(port)/")) {
-                    $0.allowsPlainHTTP = true
+                    $0.plainHTTP = .anywhere
                 }
                 #expect(failed?.cause == .broken)
                 #expect(failed?.mayHaveArrived == true)
@@ -353,7 +353,7 @@ import Testing
                 let here = try transfer("http://127.0.0.1:\(port)/")
                 let there = try transfer("http://localhost:\(port)/")
                 let causes = try await scene.sending({
-                    $0.allowsPlainHTTP = true
+                    $0.plainHTTP = .anywhere
                     $0.transfersPerServer = 2
                     $0.transfers = 3
                 }) { client in

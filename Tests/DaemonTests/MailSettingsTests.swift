@@ -3,24 +3,17 @@ import Testing
 @testable import Daemon
 
 @Suite struct MailSettings {
-    private func complaints(_ mail: String) -> [String] {
-        let text = "origin: https://a.example\nlisten: 0.0.0.0:8080\nstorage: sqlite:t.db\nmail:\n" + mail
-        do throws(SettingsReader.Problems) {
-            _ = try SettingsReader.read(Array(text.utf8), file: "t.yaml")
-            return []
-        } catch {
-            return error.all.map(\.description)
-        }
-    }
+    private func said(against mail: String) -> [String] { complaints(below: "mail:\n" + mail) }
 
     @Test func whatBelongsTogetherIsAskedFor() {
         let server = "  url: smtp://127.0.0.1\n  from: a@b.example\n"
-        #expect(complaints(server) == [])
-        #expect(complaints(server + "  username: u\n  password_file: p\n") == [])
-        #expect(complaints("  url: smtp://a.example\n").first?.contains("mail.from is missing") == true)
-        #expect(complaints("  from: a@b.example\n").first?.contains("mail.from does nothing without mail.url") == true)
-        #expect(complaints(server + "  username: u\n").first?.contains("must be set together") == true)
-        #expect(complaints(server + "  password_file: p\n").first?.contains("must be set together") == true)
+        #expect(said(against: server) == [])
+        #expect(said(against: server + "  username: u\n  password_file: p\n") == [])
+        #expect(said(against: "  url: smtp://a.example\n").first?.contains("mail.from is missing") == true)
+        #expect(
+            said(against: "  from: a@b.example\n").first?.contains("mail.from does nothing without mail.url") == true)
+        #expect(said(against: server + "  username: u\n").first?.contains("must be set together") == true)
+        #expect(said(against: server + "  password_file: p\n").first?.contains("must be set together") == true)
     }
 
     @Test(arguments: [
@@ -30,6 +23,6 @@ import Testing
         ("from: zoë@example.com", "mail.from must be"), ("password: x", "password is no setting in mail"),
     ])
     func whatIsWrongIsSaid(_ line: String, _ message: String) {
-        #expect(complaints("  \(line)\n").contains { $0.contains(message) })
+        #expect(said(against: "  \(line)\n").contains { $0.contains(message) })
     }
 }

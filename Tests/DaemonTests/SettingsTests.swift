@@ -55,6 +55,10 @@ private func everything() throws -> Settings {
     settings.webPush.contact = try ContactText(settingsText: "https://example.com/contact")
     settings.webPush.allowed = try AddressRanges(settingsText: "10.0.0.0/8, fd00::/8")
     settings.webPush.authority = FileName("inside.pem")
+    settings.callbacks.allowed = try AddressRanges(settingsText: "10.30.0.0/16")
+    settings.callbacks.authority = FileName("shops.pem")
+    settings.callbacks.certificate = FileName("relay.pem")
+    settings.callbacks.key = FileName("relay.key")
     settings.mail.url = try SMTPAddress(settingsText: "smtps://[::1]:465")
     settings.mail.from = try MailSender(settingsText: "Login #1 <login@example.com>")
     settings.mail.username = "relay: one"

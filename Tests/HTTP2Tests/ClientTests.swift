@@ -121,6 +121,44 @@ struct ClientTests {
         }
     }
 
+    @Test func aRequestKeepsTheConnectionItIsOn() async throws {
+        let ok = Response(status: 200)
+        let waits = Shared<[TestWait]>([])
+        try await TestServer.with { request in
+            guard request.path == "/held" else { return .now(ok) }
+            return .later(deadline: .seconds(Patience.seconds), late: Response(status: 503)) {
+                let wait = TestWait()
+                waits.withLock { $0.append(wait) }
+                return .held(Hold(duration: .seconds(Patience.seconds), wait: wait) { ok })
+            }
+        } _: { server in
+            let context = try server.certificates.clientContext(nil)
+            let answer = Shared<Result<Response, RequestFailure>?>(nil)
+            let (loop, port) = (server.loop, server.port)
+            // Nobody has the client but this closure.
+            let isSent = await loop.perform { () -> Bool in
+                let client = HTTP2Client(
+                    loop: loop, host: "127.0.0.1", port: port, tls: context, options: .patient,
+                    log: Log(sink: MemorySink()))
+                do throws(ConnectionFailure) { try await client.connect() } catch { return false }
+                client.send(
+                    ClientRequest(method: "GET", path: "/held", authority: "localhost"),
+                    deadline: .seconds(Patience.seconds)
+                ) { result in answer.withLock { $0 = result } }
+                return true
+            }
+            try #require(isSent)
+            await waits.until { $0.count == 1 }
+            await waits.current[0].armed.until { $0 == 1 }
+            // By the time of another connection's answer the end of this one would have been seen.
+            #expect(try await server.client().send("GET", "/").get().status == 200)
+            try #require(waits.current[0].cancelled.current == 0)
+            waits.current[0].fire()
+            await answer.until { $0 != nil }
+            #expect(try answer.current?.get().status == 200)
+        }
+    }
+
     @Test func aGoAwayBeforeSettingsIsNoConnection() async throws {
         try await against { peer in
             peer.goAway(last: 0, code: 11)

@@ -51,6 +51,34 @@ import Testing
         #expect(missing.output.contains("\"missing\""))
     }
 
+    /// No factor is left under the old key, but what the callbacks of a website are signed with.
+    @Test func keepsAKeyThatCallbacksAreSealedUnder() async throws {
+        let installed = try await Installed()
+        _ = try await rekey(installed)
+        let used = try keys(try await rekey(installed, "--use"))
+        func insert(_ id: String, _ key: String) async throws {
+            let done = try await Child.run(
+                "sqlite3",
+                [
+                    installed.directory("relay/twoefay.db"),
+                    "INSERT INTO callback VALUES (x'\(id)', x'00', '\(key)', NULL, 'active', NULL, NULL, 0, x'01')",
+                ])
+            try #require(done.status == 0, "\(done.errors)")
+        }
+        try await insert("01", used[1].id)
+        let status = try await rekey(installed, "--status")
+        let counted = try #require(try status.json["keys"]?.array).compactMap(\.object)
+        #expect(counted.map { $0["callbacks"]?.integer } == [0, 1])
+        #expect(try await rekey(installed, "--finish").status == 4)
+        try await insert("02", "0badc0de")
+        let missing = try await rekey(installed, "--status")
+        #expect(missing.status == 1)
+        // The report is there all the same: what is wrong stands in it.
+        let report = try JSONReader.read(Array(missing.output.utf8)).object
+        let rows = try #require(report?["keys"]?.array).compactMap(\.object)
+        #expect(rows.last?["role"] == "missing" && rows.last?["callbacks"]?.integer == 1)
+    }
+
     @Test func takesOneStepAtATime() async throws {
         let installed = try await Installed()
         #expect(try await rekey(installed, "--use", "--finish").status == 2)

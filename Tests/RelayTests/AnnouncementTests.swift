@@ -39,7 +39,7 @@ import World
         #expect(try told(rig, "device.unbound") == [0, 0])
         for _ in 0..<2 { try await rig.on { relay in try await relay.unbind(first.id, ofUser: "ada", by: shop) } }
         #expect(try told(rig, "device.unbound") == [1, 1])
-        // Nothing of this version calls websites back, and nothing trips over that.
+        // What is for websites is no matter of this round.
         try await rig.round(after: .seconds(3600))
         #expect(try told(rig, "device.bound") == [2, 0])
     }

@@ -221,8 +221,9 @@ import World
             await rig.settled()
         }
         #expect(post.letters.sent.isEmpty)
-        for _ in 0..<2 {
-            rig.time.advance(by: .seconds(9))
+        for _ in 0..<7 {
+            #expect(post.letters.sent.isEmpty)
+            rig.time.advance(by: .seconds(1))
             try await rig.on { relay in await relay.keep() }
         }
         try await rig.round(after: .zero)

@@ -14,6 +14,30 @@ import World
             "twoefay_challenges_ended_total{result=\"\(result)\",reason=\"\(reason)\",proof=\"\(proof)\"}")
     }
 
+    @Test func whoWaitsIsCountedOnce() async throws {
+        let rig = try await RelayRig(.memory)
+        let shop = try await rig.website("shop")
+        let ada = try await rig.enrolled("ada", at: shop).credential
+        let bob = try await rig.enrolled("bob", at: shop).credential
+        let (one, two) = (rig.relay.operations.draw() as ChallengeID, rig.relay.operations.draw() as ChallengeID)
+        var held: Double? { rig.registry.number("twoefay_requests_held") }
+        #expect(held == 0)
+        let website = rig.relay.waits.ticket(for: .challenge(one))
+        _ = rig.relay.ticket(for: ada, knowing: [one, two])
+        _ = rig.relay.ticket(for: bob, knowing: [])
+        #expect(held == 3)
+        // The newest of a phone wins.
+        _ = rig.relay.ticket(for: ada, knowing: [two])
+        #expect(held == 3)
+        website.cancel()
+        website.cancel()
+        #expect(held == 2)
+        rig.relay.waits.fire(.challenge(two))
+        #expect(held == 1)
+        rig.relay.waits.fire(.user(bob.user))
+        #expect(held == 0)
+    }
+
     @Test func challengesAreCountedByTheirBeginningsAndEnds() async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.website("shop", policies: ["answers": "signed", "number": "0"])

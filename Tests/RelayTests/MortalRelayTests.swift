@@ -42,8 +42,8 @@ import World
             await rig.settled()
             #expect(life.isOver, "\(moment)")
             // Its beat stands still, and it is found dead.
-            for _ in 0..<3 {
-                rig.time.advance(by: .seconds(6))
+            for _ in 0..<5 {
+                rig.time.advance(by: .seconds(2))
                 try await rig.on { relay in await relay.keep() }
             }
             try await rig.round(after: .zero)

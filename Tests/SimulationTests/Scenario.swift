@@ -1,3 +1,4 @@
+import Bytes
 import Crypto
 import Domain
 import EventLoop
@@ -8,6 +9,7 @@ import Relay
 import Storage
 import Synchronization
 import TestSupport
+import Webhooks
 import World
 
 /// Websites and phones around a relay that is killed again and again, all in virtual time. Every actor behaves as its
@@ -34,6 +36,7 @@ final class Scenario: PushProvider, @unchecked Sendable {
     }
 
     private let world: SimulatedWorld
+    let calls: CalledWebsite
     private(set) var relays: SimulatedRelays?
     private let clients: EventLoop
     private let state = Mutex(State())
@@ -43,10 +46,11 @@ final class Scenario: PushProvider, @unchecked Sendable {
     init(seed: UInt64) throws {
         world = SimulatedWorld(seed: seed)
         clients = world.loop("clients")
-        relays = try SimulatedRelays(world, pushes: self)
+        calls = CalledWebsite(world)
+        relays = try SimulatedRelays(world, pushes: self, calls: calls)
     }
 
-    var trace: [String] { state.withLock { $0.trace } }
+    var trace: [String] { state.withLock { $0.trace } + calls.trace }
     var logins: [Login] { state.withLock { Array($0.logins.values) } }
 
     private func note(_ what: String) {
@@ -55,9 +59,7 @@ final class Scenario: PushProvider, @unchecked Sendable {
     }
 
     private func chance(_ bound: UInt64) -> UInt64 { world.chance.number(below: bound) }
-    private func milliseconds(_ range: Range<Int64>) -> Duration {
-        .milliseconds(range.lowerBound + Int64(chance(UInt64(range.upperBound - range.lowerBound))))
-    }
+    private func milliseconds(_ range: Range<Int64>) -> Duration { world.chance.milliseconds(range) }
 
     // MARK: The course of events
 
@@ -68,11 +70,17 @@ final class Scenario: PushProvider, @unchecked Sendable {
         try addWebsite(relays)
         for user in 0..<users { onClients { await self.live(user: "user-\(user)", logins: logins) } }
         onClients { await self.disturb(kills) }
-        let all = users + 1
+        onClients { await self.calls.disturb(on: self.clients) }
+        let all = users + 2
         let ended = world.run(for: .seconds(7200)) { self.state.withLock { $0.finished == all } }
         // The last expiries and leases.
         _ = world.run(for: .seconds(700)) { false }
-        return ended
+        // What the website did not take is tried again, at longer and longer intervals.
+        calls.isWell = true
+        let asked = state.withLock { $0.byChallenge.keys.sorted() }
+        let told = world.run(for: .seconds(30 * 3600)) { asked.allSatisfy { self.calls.hasHeard(of: $0) } }
+        _ = world.run(for: .seconds(60)) { false }
+        return ended && told
     }
 
     /// What an operator would ask the store in the end.
@@ -98,9 +106,14 @@ final class Scenario: PushProvider, @unchecked Sendable {
 
     private func addWebsite(_ relays: SimulatedRelays) throws {
         guard let relay = relays.process?.relay else { return }
+        let id: WebsiteID = relay.operations.draw()
+        let sealed = try RelayRig.sealer().seal(
+            WebhookSecrets(current: RelayRig.webhookSecret).text.reveal(),
+            associated: CallbackSeal.associated(website: id), randomness: world.chance)
+        let secrets = Callbacks.Secrets(sealed: sealed, sealedBy: try RelayRig.sealer().currentID)
         let new = Websites.New(
-            id: relay.operations.draw(), name: "shop", displayName: "The Shop", policy: #"{"answers":"certificate"}"#,
-            callback: nil,
+            id: id, name: "shop", displayName: "The Shop", policy: #"{"answers":"certificate"}"#,
+            callback: Callbacks.New(url: "https://shop.example/hook", secrets: secrets),
             keyThumbprint: websiteKey, createdAt: world.time.now())
         let query = Websites.add(new, as: relay.operations.new())
         let store = relays.store

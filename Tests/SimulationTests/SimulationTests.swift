@@ -12,6 +12,9 @@ import Testing
             let told = try #require(login.told, "a login without a result: \(login)")
             // Whoever was told, was told the same.
             if let acknowledged = login.acknowledged { #expect(acknowledged == told, "\(login)") }
+            // So was whoever was called, as often as that was needed.
+            let called = scenario.calls.ends(of: try #require(login.challenge))
+            #expect(!called.isEmpty && Set(called) == [told], "\(login)")
             // There is no success without a phone that approved.
             if told == "success" { #expect(login.decided == .approve, "\(login)") }
         }
@@ -35,7 +38,12 @@ import Testing
         // What was answered after its push had its end is a step of its own, and no other push.
         let late = "factor = 'push' AND state = 'answered' AND coalesce(reason, '') = 'late'"
         #expect(try scenario.ask("SELECT count(*) FROM step WHERE NOT (\(late))") == 20)
-        #expect(try scenario.ask("SELECT count(*) FROM outbox") == 0, "work that nobody does")
+        // What the website has taken without saying so comes once more, after a pause.
+        let undone = "SELECT count(*) FROM outbox WHERE kind <> 'callback' OR attempts = 0"
+        #expect(try scenario.ask(undone) == 0, "work that nobody does")
+        #expect(scenario.calls.faults == [])
+        // So the website was called until it heard, and nobody gave up before.
+        #expect(try scenario.ask("SELECT count(*) FROM audit WHERE event = 'callback.dead'") == 0)
     }
 
     @Test(arguments: 100..<105) func aSeedIsOneHistory(seed: UInt64) throws {

@@ -52,7 +52,7 @@ struct LaneTests {
         let simulated = try Simulated()
         _ = try simulated.run(TestScript.counter(1))
         let kept = simulated.submit(TestScript.raise(1))
-        simulated.time.advance(by: .seconds(5))
+        simulated.time.advance(by: StoreOptions().deadline)
         while simulated.caller.turn() {}
         #expect(kept.failure == Submission.late)
         // It waited over its deadline: it does not run any more.

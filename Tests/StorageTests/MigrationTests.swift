@@ -145,8 +145,8 @@ import World
         let broken = Migration(version: 1, file: "CREATE TABLE IF NOT EXISTS fine (id bigint); CREATE NONSENSE;")
         let database = try engine.database([broken])
         let failure = #expect(throws: StoreFailure.self) { try database.open(.migrate) }
-        guard case .unavailable(let message)? = failure else {
-            Issue.record("\(String(describing: failure)) is not .unavailable")
+        guard case .internal(let message)? = failure else {
+            Issue.record("\(String(describing: failure)) is not .internal")
             return
         }
         #expect(message.contains("schema 1: "))

@@ -20,7 +20,9 @@ extension HarmedServerTests {
             init(_ server: MariaDBServer) throws {
                 database = TestDatabase(
                     url: try StorageURL(server.url(try server.freshDatabase())), migrations: TestSchema.all)
-                store = try database.open(time: time)
+                var options = StoreOptions()
+                options.silence = .seconds(1)
+                store = try database.open(time: time, options: options)
                 caller = EventLoop.simulated(name: "caller", time: time) { _ in 0 }
             }
 
@@ -81,7 +83,9 @@ extension HarmedServerTests {
             let name = try common(first, second)
             let url = try StorageURL("mariadb://root@127.0.0.1:\(first.port),127.0.0.1:\(second.port)/\(name)")
             try TestDatabase(url: try StorageURL(second.url(name)), migrations: TestSchema.all).open().close()
-            let store = try TestDatabase(url: url, migrations: TestSchema.all).open(options: .patient)
+            var options = StoreOptions.patient
+            options.silence = .seconds(1)
+            let store = try TestDatabase(url: url, migrations: TestSchema.all).open(options: options)
             defer { store.close() }
             _ = try await store.run(TestScript.counter(1, 10))
             switch harm {

@@ -1,3 +1,4 @@
+import Domain
 import Relay
 import TestSupport
 import Testing
@@ -10,12 +11,13 @@ extension HarmedServerTests {
     struct UnknownCommitTests {
         /// A store that reaches its server through a proxy.
         private func withProxy(
-            _ server: MariaDBServer, _ body: (Store, CutProxy) async throws -> Void
+            _ server: MariaDBServer, _ migrations: [Migration] = TestSchema.all,
+            _ body: (Store, CutProxy) async throws -> Void
         ) async throws {
             let proxy = try CutProxy(to: server.port)
             defer { proxy.close() }
             let url = try StorageURL(server.url(try server.freshDatabase(), port: proxy.port))
-            let store = try TestDatabase(url: url, migrations: TestSchema.all).open(options: .patient)
+            let store = try TestDatabase(url: url, migrations: migrations).open(options: .patient)
             defer { store.close() }
             try await body(store, proxy)
         }
@@ -43,6 +45,25 @@ extension HarmedServerTests {
                     #expect(try await raise(store, count) == count)
                     #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == before + Int64(count))
                 }
+            }
+        }
+
+        /// What a gateway took is paid for once, and so it stands in the account.
+        @Test func aTextMessageIsAccountedForOnce() async throws {
+            try await withProxy(try MariaDBServer.shared(), Migration.all) { store, proxy in
+                let sent = SentText(
+                    Sample.id(1), at: Sample.now, prefix: NumberPrefix.country(of: "+49"), parts: 2, cost: 150_000)
+                proxy.cutNextCommit(.after)
+                try await store.note(sent)
+                let once = try await store.run(TextAccount.query(of: Sample.now)).total
+                #expect(once == .init(prefix: "", messages: 0, sent: 1, parts: 2, cost: 150_000))
+                proxy.cutNextCommit(.before)
+                try await store.note(
+                    SentText(Sample.id(2), at: Sample.now, prefix: sent.prefix, parts: 1, cost: 75_000))
+                // Taken by a gateway once more, as when an operator has it tried again.
+                try await store.note(sent)
+                let account = try await store.run(TextAccount.query(of: Sample.now)).total
+                #expect(account == .init(prefix: "", messages: 0, sent: 3, parts: 5, cost: 375_000))
             }
         }
 

@@ -62,8 +62,9 @@ public final class FakeRelay: Handler {
 
     public func tooLarge() -> Response { Response(status: 413) }
 
-    /// Runs a test's body on a loop where this relay listens.
+    /// Runs a test's body on a loop where this relay listens. A `keeper` has its connections in hand, and answers in its place.
     public func run<Value: Sendable>(
+        keeper: (@Sendable () -> any ServerKeeper)? = nil,
         _ body: @escaping @Sendable (EventLoop, WebAddress) async throws -> Value
     ) async throws -> Value {
         let group = try LoopGroup.start(count: 1, time: SystemTime())
@@ -79,7 +80,8 @@ public final class FakeRelay: Handler {
                     throw SystemFailure("address", 0)
                 }
                 let server = try HTTP2Server(
-                    loop: loop, address: address, tls: tls, handler: self, log: Log(sink: MemorySink()))
+                    loop: loop, address: address, tls: tls, handler: self, keeper: keeper?(),
+                    log: Log(sink: MemorySink()))
                 try server.start()
                 let value: Result<Value, any Error>
                 do {

@@ -8,6 +8,7 @@ import Pushing
 import Relay
 import Storage
 import Synchronization
+import Webhooks
 import World
 
 /// A relay over a real store, on one real loop, with a clock that the test moves and a push service that the test is.
@@ -20,11 +21,13 @@ public final class RelayRig: Sendable {
     public let pushes = Pushes()
     public let mails = Letters()
     public let texts = Letters()
+    public let calls = Calls()
     public let sink = MemorySink()
     public let registry = Registry()
     private let loops: LoopGroup
     private let errands = Errands()
     private let place: FreshStore
+    public var url: StorageURL { place.url }
     public var loop: EventLoop { loops.loops[0] }
 
     public convenience init(_ kind: StoreKind, time: TestTime = TestTime()) async throws {
@@ -45,7 +48,7 @@ public final class RelayRig: Sendable {
         // The store's deadlines run on the machine's clock: a test that moves its own must not time them out.
         store = try await blocking { try Store.open(place.url, schema: .migrate, time: SystemTime(), log: log) }
         relay = try Self.relay(
-            over: store, push: pushes, mail: mails, texts: texts,
+            over: store, push: pushes, mail: mails, texts: texts, calls: calls,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,
             randomness: SystemRandomness(), log: log, isAlone: false, metrics: RelayMetrics(registry)
         ) { [errands] work in errands.spawn(work) }
@@ -53,10 +56,14 @@ public final class RelayRig: Sendable {
 
     /// Another relay of this rig, over another way to the same store.
     ///
-    /// - Parameter mail: its courier; the rig's own where nil.
-    public func relay(over store: Store, mail: (any MessageCourier)? = nil) throws -> Relay {
+    /// - Parameters:
+    ///   - mail: its courier; the rig's own where nil.
+    ///   - calls: the same of what leaves for websites.
+    public func relay(
+        over store: Store, mail: (any MessageCourier)? = nil, calls: (any CallCourier)? = nil
+    ) throws -> Relay {
         try Self.relay(
-            over: store, push: pushes, mail: mail ?? mails, texts: texts,
+            over: store, push: pushes, mail: mail ?? mails, texts: texts, calls: calls ?? self.calls,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,
             randomness: SystemRandomness(), log: Log(minimum: .debug, time: time, sink: sink), isAlone: false
         ) { [errands] work in errands.spawn(work) }
@@ -72,7 +79,8 @@ public final class RelayRig: Sendable {
 
     public static func relay(
         over store: Store, push: (any PushProvider)?, mail: (any MessageCourier)? = nil,
-        texts: (any MessageCourier)? = nil, phones: CertificateAuthority, time: any TimeSource,
+        texts: (any MessageCourier)? = nil, calls: (any CallCourier)? = nil, phones: CertificateAuthority,
+        time: any TimeSource,
         randomness: any Randomness, log: Log,
         isAlone: Bool, metrics: RelayMetrics = RelayMetrics(),
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
@@ -80,7 +88,7 @@ public final class RelayRig: Sendable {
         Relay(
             settings: Relay.Settings(
                 origin: origin, pin: SHA256.hash(Array("pin".utf8)), policy: Policy(), isAlone: isAlone),
-            store: store, push: push, ways: MessageWays(mail: mail, texts: texts),
+            store: store, push: push, ways: MessageWays(mail: mail, texts: texts), calls: calls,
             phones: phones,
             masterKey: masterKey, sealer: try sealer(), time: time,
             randomness: randomness, log: log, metrics: metrics, spawn: spawn)
@@ -95,6 +103,9 @@ public final class RelayRig: Sendable {
         return try outcome.get()
     }
 
+    /// What every website with a callback is signed to.
+    public static let webhookSecret = WebhookSecret.make(SystemRandomness())
+
     /// A website with a key of its own, known to the relay. Where it does not matter how an answer is proved, its phones
     /// answer plainly.
     public func website(
@@ -105,9 +116,15 @@ public final class RelayRig: Sendable {
         for (key, text) in policies { try policy.set(key, to: text) }
         let key = SHA256.hash(Array(name.utf8))
         let json = policy.json
+        let id: WebsiteID = relay.operations.draw()
+        let sealed = try Self.sealer().seal(
+            WebhookSecrets(current: Self.webhookSecret).text.reveal(),
+            associated: CallbackSeal.associated(website: id))
+        let secrets = Callbacks.Secrets(sealed: sealed, sealedBy: try Self.sealer().currentID)
         let new = Websites.New(
-            id: relay.operations.draw(), name: name, displayName: "The \(name)", policy: json, callback: callback,
-            keyThumbprint: key, createdAt: time.now())
+            id: id, name: name, displayName: "The \(name)", policy: json,
+            callback: callback.map { Callbacks.New(url: $0, secrets: secrets) }, keyThumbprint: key,
+            createdAt: time.now())
         let operation = relay.operations.new()
         let query = Websites.add(new, as: operation)
         let store = store

@@ -14,6 +14,7 @@ public final class SimulatedRelays {
     public let world: SimulatedWorld
     public let store: Store
     public let pushes: any PushProvider
+    public let calls: (any CallCourier)?
     public let sink = MemorySink()
     /// The living process.
     public private(set) var process: Process?
@@ -34,9 +35,10 @@ public final class SimulatedRelays {
     private let phones: CertificateAuthority
     private var started = 0
 
-    public init(_ world: SimulatedWorld, pushes: any PushProvider) throws {
+    public init(_ world: SimulatedWorld, pushes: any PushProvider, calls: (any CallCourier)? = nil) throws {
         self.world = world
         self.pushes = pushes
+        self.calls = calls
         log = Log(minimum: .warning, time: world.time, sink: sink)
         let worker = world.loop("store")
         store = try Store.open(.memory, schema: .migrate, time: world.time, log: log, worker: { _ in worker })
@@ -48,7 +50,8 @@ public final class SimulatedRelays {
         started += 1
         let loop = world.loop("relay-\(started)")
         let relay = try RelayRig.relay(
-            over: store, push: pushes, phones: phones, time: world.time, randomness: world.chance, log: log,
+            over: store, push: pushes, calls: calls, phones: phones, time: world.time, randomness: world.chance,
+            log: log,
             isAlone: true
         ) { work in EventLoop.current?.spawn(work) }
         let api = API(
@@ -59,8 +62,10 @@ public final class SimulatedRelays {
             loop.spawn {
                 // As the daemon does: its beat is known before the first request comes.
                 await relay.keep()
-                Self.every(.seconds(2), on: loop) { await relay.keep() }
+                Self.every(.seconds(1), on: loop) { await relay.keep() }
+                Self.every(.seconds(1), on: loop) { await relay.releaseLeft() }
                 Self.every(.seconds(1), on: loop) { await relay.attend() }
+                Self.every(.seconds(1), on: loop) { await relay.attendCalls() }
             }
         }
         self.process = process

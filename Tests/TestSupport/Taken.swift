@@ -1,3 +1,4 @@
+import Calling
 import Domain
 import Messaging
 import Pushing
@@ -8,6 +9,8 @@ import Synchronization
 public typealias Pushes = Taken<Push, PushOutcome>
 /// A mail server, or a gateway for text messages, of a test.
 public typealias Letters = Taken<Message, MessageOutcome>
+/// The websites of a test, where they are called.
+public typealias Calls = Taken<Call, CallOutcome>
 
 /// Keeps what it is sent, and answers as it was told to.
 public final class Taken<Item: Sendable, Outcome: Sendable>: Sendable {
@@ -97,6 +100,12 @@ extension Taken: PushProvider where Item == Push, Outcome == PushOutcome {
     public func serves(_ platform: Platform, pushToken: String) -> Bool {
         state.withLock { $0.isServed }(platform, pushToken)
     }
+}
+
+extension Taken: CallCourier where Item == Call, Outcome == CallOutcome {
+    public convenience init() { self.init(otherwise: .answered(status: 200)) }
+
+    public func call(_ call: Call) async -> CallOutcome { await send(call) }
 }
 
 extension Taken: MessageCourier where Item == Message, Outcome == MessageOutcome {

@@ -3,7 +3,8 @@ import Glibc
 import Synchronization
 import World
 
-/// A gateway for text messages that is asked over plain HTTP/1.1 and does as its test says, well or badly.
+/// A gateway for text messages, or somebody else's web server, that is asked over plain HTTP/1.1 and does as its test says,
+/// well or badly.
 public final class TestGateway: Sendable {
     public struct Asked: Sendable {
         public let method: String
@@ -51,6 +52,8 @@ public final class TestGateway: Sendable {
         case status(Int, String = "", fields: [String] = [])
         /// Whatever that is.
         case raw(String)
+        /// The same, a byte at a time, and then nothing.
+        case slowly(String, pause: Duration)
         /// Heard, and never answered.
         case silence
         /// The connection ends.
@@ -66,14 +69,17 @@ public final class TestGateway: Sendable {
     private let group: LoopGroup
     private let state: Mutex<State>
     private let floor: LoopBound<Floor>
+    public let host: String
     public let port: UInt16
 
-    public init(_ answer: @escaping @Sendable (Asked) -> Answer) async throws {
+    /// - Parameter host: any address of this machine.
+    public init(host: String = "127.0.0.1", _ answer: @escaping @Sendable (Asked) -> Answer) async throws {
+        self.host = host
         group = try LoopGroup.start(count: 1, time: SystemTime())
         state = Mutex(State(answer: answer))
         let loop = group.loops[0]
         (floor, port) = try await loop.perform { () async -> Result<(LoopBound<Floor>, UInt16), SystemFailure> in
-            let floor = Floor(loop)
+            let floor = Floor(loop, host)
             do throws(SystemFailure) {
                 let port = try floor.open(port: 0)
                 return .success((LoopBound(floor, on: loop), port))
@@ -85,7 +91,7 @@ public final class TestGateway: Sendable {
 
     deinit { group.stopAndJoin() }
 
-    public var url: String { "http://127.0.0.1:\(port)" }
+    public var url: String { "http://\(host):\(port)" }
     /// In the order in which they came.
     public var asked: [Asked] { state.withLock { $0.asked } }
 
@@ -136,14 +142,16 @@ public final class TestGateway: Sendable {
 /// The connections, on their loop.
 private final class Floor {
     private let loop: EventLoop
+    private let host: String
     private var listener: Listener?
-    private var watches: [Int32: (watch: Watch, heard: [UInt8])] = [:]
+    private var watches: [Int32: (watch: Watch, heard: [UInt8], number: Int)] = [:]
+    private var connections = 0
     var answer: (TestGateway.Asked) -> TestGateway.Answer = { _ in .hangUp }
 
-    init(_ loop: EventLoop) { self.loop = loop }
+    init(_ loop: EventLoop, _ host: String) { (self.loop, self.host) = (loop, host) }
 
     func open(port: UInt16) throws(SystemFailure) -> UInt16 {
-        guard let address = SocketAddress(host: "127.0.0.1", port: port) else { throw SystemFailure("address", EINVAL) }
+        guard let address = SocketAddress(host: host, port: port) else { throw SystemFailure("address", EINVAL) }
         let listener = try Listener(loop: loop, address: address)
         try listener.start(accepted: { [unowned self] fd, _ in take(fd) }, exhausted: { _ in })
         self.listener = listener
@@ -161,11 +169,12 @@ private final class Floor {
             Glibc.close(fd)
             return
         }
-        watches[fd] = (watch, [])
+        connections += 1
+        watches[fd] = (watch, [], connections)
     }
 
     private func end(_ fd: Int32) {
-        guard let (watch, _) = watches.removeValue(forKey: fd) else { return }
+        guard let (watch, _, _) = watches.removeValue(forKey: fd) else { return }
         watch.cancel()
         Glibc.close(fd)
     }
@@ -184,9 +193,21 @@ private final class Floor {
         case .silence: break
         case .hangUp: end(fd)
         case .raw(let text): say(text, fd)
+        case .slowly(let text, let pause): say(Array(text.utf8)[...], fd, connection: number(of: fd), pause)
         case .status(let status, let body, let fields):
             let head = ["HTTP/1.1 \(status) Said", "content-length: \(body.utf8.count)"] + fields
             say(head.joined(separator: "\r\n") + "\r\n\r\n" + body, fd)
+        }
+    }
+
+    private func number(of fd: Int32) -> Int? { watches[fd]?.number }
+
+    /// As long as that connection is there: its descriptor may be another's soon.
+    private func say(_ bytes: ArraySlice<UInt8>, _ fd: Int32, connection: Int?, _ pause: Duration) {
+        guard let connection, number(of: fd) == connection, let first = bytes.first else { return }
+        _ = send(fd, [first], 1, Int32(MSG_NOSIGNAL))
+        loop.schedule(after: pause) { [weak self] in
+            self?.say(bytes.dropFirst(), fd, connection: connection, pause)
         }
     }
 

@@ -34,6 +34,10 @@ public final class SeededRandomness: Randomness, RandomNumberGenerator {
         }
     }
 
+    public func milliseconds(_ range: Range<Int64>) -> Duration {
+        .milliseconds(range.lowerBound + Int64(number(below: UInt64(range.upperBound - range.lowerBound))))
+    }
+
     public func fill(_ bytes: UnsafeMutableRawBufferPointer) {
         for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: next() >> 32) }
     }

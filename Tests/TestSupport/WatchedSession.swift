@@ -31,6 +31,7 @@ package final class WatchedSession: Session {
     package func execute(_ sql: String) throws(SessionFailure) { try inner.execute(sql) }
     package func close() { inner.close() }
     package var changes: Int64 { inner.changes }
+    package var place: SessionPlace? { inner.place }
 
     package func commit() throws(SessionFailure) {
         beforeCommit()

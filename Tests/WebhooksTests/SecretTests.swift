@@ -92,4 +92,37 @@ import World
             try WebhookCheck(secrets: []).verify(head.fields, body: body, at: now)
         }
     }
+
+    // MARK: As they are kept
+
+    private func kept(_ text: String, until: Timestamp? = nil) -> WebhookSecrets? {
+        WebhookSecrets(text: Secret(utf8: text), formerUntil: until)
+    }
+
+    @Test func areReadAsTheyWereWritten() throws {
+        let one = WebhookSecrets(current: try secret(1))
+        let two = one.rotated(to: try secret(2), at: now)
+        let until = now + WebhookSecrets.overlap
+        #expect(WebhookSecrets(text: one.text, formerUntil: nil).map { keys($0, at: now) } == [1])
+        #expect(WebhookSecrets(text: two.text, formerUntil: until).map { keys($0, at: now) } == [2, 1])
+        #expect(WebhookSecrets(text: two.text, formerUntil: until).map { keys($0, at: until) } == [2])
+        #expect(
+            String(decoding: two.text.reveal(), as: UTF8.self)
+                == "whsec_AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI= whsec_AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="
+        )
+    }
+
+    @Test(
+        "Are not taken from anything else",
+        arguments: [
+            "", " ", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw ", " whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_MfKQ", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n",
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        ])
+    func noSecrets(text: String) { #expect(kept(text, until: now) == nil) }
+
+    @Test func aSecondOneWithoutAnEndIsNotValid() throws {
+        let two = WebhookSecrets(current: try secret(1)).rotated(to: try secret(2), at: now)
+        #expect(WebhookSecrets(text: two.text, formerUntil: nil).map { keys($0, at: now) } == [2])
+    }
 }

@@ -82,6 +82,9 @@ class Place:
         except BlockingIOError:
             raise CannotDo(f"Another deploy/cluster is at work on {self.path}. Try again when it is done.")
 
+    def unlock(self):
+        os.close(self._lock)
+
     def require_free(self, *names):
         for name in names:
             if not _is_free(self.port(name)):

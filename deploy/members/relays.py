@@ -54,9 +54,10 @@ def settings_of(place, name):
 
 
 def _storage(place, name):
-    # Each has a node of its own for now.
-    node = NODES[RELAYS.index(name)]
-    return f"mariadb://twoefay@127.0.0.1:{place.port(node)}/twoefay?password_file=../keys/db.password"
+    # Each begins with a node of its own, and has the others to turn to.
+    first = RELAYS.index(name)
+    hosts = ",".join(f"127.0.0.1:{place.port(node)}" for node in NODES[first:] + NODES[:first])
+    return f"mariadb://twoefay@{hosts}/twoefay?password_file=../keys/db.password"
 
 
 def _set(text, key, value):

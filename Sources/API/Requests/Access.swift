@@ -64,11 +64,10 @@ final class Access: Sendable {
         case .phone(let caller): device = caller.id.text
         case .anyone: break
         }
-        log.info(
-            "request",
-            [
-                .request: id, .method: method, .route: route, .status: status, .outcome: outcome,
-                .milliseconds: taken.wholeMilliseconds, .website: website, .device: device,
-            ])
+        let fields: LogFields = [
+            .request: id, .method: method, .route: route, .status: status, .outcome: outcome,
+            .milliseconds: taken.wholeMilliseconds, .website: website, .device: device,
+        ]
+        if Health.isCheck(route) { log.debug("request", fields) } else { log.info("request", fields) }
     }
 }

@@ -2,6 +2,7 @@ import HTTP
 import JSON
 import Log
 import Relay
+import Synchronization
 
 /// Something without which the relay is of no use, by the name under which /ready shows it.
 public struct Dependency: Sendable {
@@ -21,35 +22,73 @@ public struct Dependency: Sendable {
     }
 }
 
+/// What was missing when it was looked for last: checks come every second, and the log is told what has changed.
+final class Missed: Sendable {
+    private let names = Mutex<Set<String>>([])
+
+    /// Whether it was otherwise before.
+    func note(_ name: String, isMissing: Bool) -> Bool {
+        names.withLock { isMissing ? $0.insert(name).inserted : $0.remove(name) != nil }
+    }
+}
+
 /// Alive, and of use.
 enum Health {
     static let routes = [
         Route("GET", "/health", "Alive", Form(.anyone(alive), answers: [(200, "status: alive")])),
         Route(
-            "GET", "/ready", "Of use: everything is there that is needed",
+            "GET", readyPath, "Of use: everything is there that is needed",
             Form(
                 .anyone(ready),
                 answers: [(200, "status: ready, dependencies: {name: ok}"), (503, "the same, with those missing")])),
+        Route(
+            "GET", readyOfOnePath, "Whether one dependency is there, whatever is with the others",
+            Form(
+                .anyone(readyOfOne),
+                answers: [
+                    (200, "status: ready, dependencies: {name: ok}"), (404, "nothing of that name is needed"),
+                    (503, "it is missing"),
+                ])),
     ]
 
     static let path = "/health"
+    private static let readyPath = "/ready"
+    private static let readyOfOnePath = "/ready/{dependency}"
     private static let body: JSONObject = ["status": "alive"]
 
     /// Made once: /health is asked often, and says always the same.
     static let response = Response(
         status: 200, fields: Fields([Answer.json, Answer.noStore]), body: JSONWriter.write(body))
 
+    /// Asked by machines every second, of whom nobody wants a line each: what changes is logged by itself.
+    static func isCheck(_ route: String) -> Bool { [path, readyPath, readyOfOnePath].contains(route) }
+
     @Sendable static func alive(_ call: Call) async throws(Refusal) -> Verdict { .answer(Answer(200, body)) }
 
     @Sendable static func ready(_ call: Call) async throws(Refusal) -> Verdict {
+        await look(at: call.api.dependencies.filter { $0.isNeeded() }, call.api)
+    }
+
+    @Sendable static func readyOfOne(_ call: Call) async throws(Refusal) -> Verdict {
+        let name = try call.place("dependency")
+        let meant = call.api.dependencies.filter { $0.name == name && $0.isNeeded() }
+        guard !meant.isEmpty else { throw .notFound }
+        return await look(at: meant, call.api)
+    }
+
+    private static func look(at needed: [Dependency], _ api: API) async -> Verdict {
         var dependencies = JSONObject()
         var missing: [String] = []
-        for dependency in call.api.dependencies where dependency.isNeeded() {
+        for dependency in needed {
             let trouble = await dependency.trouble()
+            let isChanged = api.missed.note(dependency.name, isMissing: trouble != nil)
             dependencies.set(dependency.name, .string(trouble == nil ? "ok" : "missing"))
-            guard let trouble else { continue }
-            missing.append(dependency.name)
-            call.api.log.warning("ready.missing", [.name: dependency.name, .reason: trouble])
+            if let trouble {
+                missing.append(dependency.name)
+                if isChanged { api.log.warning("ready.missing", [.name: dependency.name, .reason: trouble]) }
+            } else if isChanged {
+                api.log.notice("ready.back", [.name: dependency.name])
+            }
         }
         guard missing.isEmpty else {
             var problem = Problem(.unavailable, "Missing: \(missing.joined(separator: ", "))", retryAfter: 5)

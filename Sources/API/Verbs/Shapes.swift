@@ -1,4 +1,3 @@
-import Bytes
 import Crypto
 import Domain
 import JSON
@@ -9,9 +8,7 @@ import World
 
 /// How the values of the product look on the wire.
 extension JSONValue {
-    static func text(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
     static func moment(_ moment: Timestamp?) -> JSONValue { text(moment?.rfc3339) }
-    static func word<Word: RawRepresentable<String>>(_ word: Word?) -> JSONValue { text(word?.rawValue) }
 }
 
 extension Activation {
@@ -61,28 +58,5 @@ extension Binding {
             if let number { object.set("number", .string(number)) }
             return object
         }
-    }
-}
-
-extension Told {
-    /// What /auth says; /backup says the same with its own word in `login`.
-    func json(login: String? = nil) -> JSONObject {
-        var object: JSONObject = [
-            "login": .string(login ?? result.rawValue), "challenge": .string(challenge.text), "factor": .word(factor),
-            "assurance": .word(assurance), "proof": .word(proof),
-            "steps": .array(
-                steps.map { step in
-                    var shown: JSONObject = [
-                        "factor": .word(step.factor), "state": .word(step.state), "at": .string(step.at.rfc3339),
-                    ]
-                    if let reason = step.reason { shown.set("reason", .string(reason)) }
-                    return .object(shown)
-                }),
-        ]
-        if let reason { object.set("reason", .word(reason)) }
-        object.set("context", .string(Base64URL.encode(context)))
-        if let receipt { object.set("receipt", .string(receipt)) }
-        if let device { object.set("device", .string(device.text)) }
-        return object
     }
 }

@@ -42,13 +42,13 @@ public final class TextCourier: MessageCourier {
         let left = message.expiresAt - time.now()
         guard left > .zero else { return .retryAfter(nil, "expired unsent") }
         let report = await exchange.send(text, left: left)
-        if case .accepted = report.outcome { account(for: report, to: message.to) }
+        if case .accepted = report.outcome { account(for: report, of: message) }
         return report.outcome
     }
 
     public func countsAsSent(_ message: Message) {
         guard let text = text(of: message), let report = exchange.assumeSent(text) else { return }
-        account(for: report, to: message.to)
+        account(for: report, of: message)
     }
 
     private func text(of message: Message) -> TextMessage? {
@@ -63,10 +63,10 @@ public final class TextCourier: MessageCourier {
     }
 
     /// Nobody waits for that: what is owed for a message is no matter of its user's.
-    private func account(for report: TextReport, to number: String) {
+    private func account(for report: TextReport, of message: Message) {
         guard let ledger else { return }
         let sent = SentText(
-            at: time.now(), prefix: limits.prefix(of: number), parts: report.parts, cost: report.cost)
+            message.id, at: time.now(), prefix: limits.prefix(of: message.to), parts: report.parts, cost: report.cost)
         spawn { [log] in
             do throws(StoreFailure) {
                 try await ledger.note(sent)

@@ -24,6 +24,7 @@ public struct Materials: Sendable {
     public let push: Push?
     /// Nil where browsers are not pushed.
     public let webPush: WebPush?
+    public let callbacks: Callbacks
     /// Nil where no mail server is set.
     public let mail: Mail?
     /// What mails and text messages say.
@@ -107,6 +108,7 @@ struct MaterialsReading {
         let masterKey = master()
         let push = push()
         let webPush = webPush()
+        let callbacks = callbacks()
         let mail = mail()
         let wording = wording()
         let texts = texts(mail)
@@ -118,7 +120,8 @@ struct MaterialsReading {
         }
         return Materials(
             certificate: chain, key: key, authority: authority, websites: websites, phones: phones, revoked: revoked,
-            masterKey: masterKey, push: push, webPush: webPush, mail: mail, wording: wording, texts: texts,
+            masterKey: masterKey, push: push, webPush: webPush, callbacks: callbacks, mail: mail, wording: wording,
+            texts: texts,
             places: places,
             certificates: CertificateExpiry.all(settings))
     }

@@ -5,6 +5,7 @@ import HTTP
 import JSON
 import Relay
 import Storage
+import Webhooks
 import World
 
 /// A website to be made known, as `website add` describes it.
@@ -19,19 +20,24 @@ public struct NewWebsite: Sendable {
     public struct Credentials: Sendable {
         public let certificatePath: String
         public let keyPath: String
+        /// Nil for a website without a callback.
+        public let secretPath: String?
         public let expiresAt: Timestamp
     }
 
     static let days = 825
 
-    /// - Parameter policies: texts by the policies' names, as on the command line.
+    /// - Parameters:
+    ///   - allowed: what `callbacks.allow` says.
+    ///   - policies: texts by the policies' names, as on the command line.
     public init(
-        name: String, displayName: String? = nil, callback: String? = nil, policies: [(name: String, text: String)] = []
+        name: String, displayName: String? = nil, callback: String? = nil, allowed: AddressRanges? = nil,
+        policies: [(name: String, text: String)] = []
     ) throws(Failure) {
         let fields = WebsiteFields(command: "website add")
         if let fault = FieldRule.websiteName(name) { throw Failure(.usage, "NAME \(fault)", next: fields.help) }
         if let displayName { try fields.check(displayName: displayName) }
-        if let callback { try fields.check(callback: callback) }
+        if let callback { try fields.check(callback: callback, allowed: allowed) }
         var given = JSONObject()
         for (name, text) in policies {
             try fields.check(policy: name, text)
@@ -43,8 +49,8 @@ public struct NewWebsite: Sendable {
         policy = JSONWriter.text(.object(given))
     }
 
-    /// Writes NAME.key and NAME.pem into a directory, then makes the website known. The files come first, since a name is
-    /// never given twice: a website whose key was lost on the way could not be added again.
+    /// Writes NAME.key, NAME.pem and, where there is a callback, NAME.secret into a directory, then makes the website known. The
+    /// files come first, since a name is never given twice: a website whose key was lost on the way could not be added again.
     public func add(
         to store: Store, settings: Settings, directory: String, time: any TimeSource = SystemTime(),
         randomness: any Randomness = SystemRandomness()
@@ -54,13 +60,20 @@ public struct NewWebsite: Sendable {
         let issued = try issue(settings, at: now)
         let credentials = Credentials(
             certificatePath: Files.resolve("\(name).pem", in: directory),
-            keyPath: Files.resolve("\(name).key", in: directory), expiresAt: issued.expiresAt)
-        try write(issued, credentials)
-
+            keyPath: Files.resolve("\(name).key", in: directory),
+            secretPath: callback.map { _ in Files.resolve("\(name).secret", in: directory) },
+            expiresAt: issued.expiresAt)
         let operations = Operations(masterKey: masterKey.secret, randomness: randomness)
+        let id: WebsiteID = operations.draw()
+        let secret = WebhookSecret.make(randomness)
+        let sealed = try masterKey.seal(WebhookSecrets(current: secret), of: id)
         let row = Websites.New(
-            id: operations.draw(), name: name, displayName: displayName, policy: policy, callback: callback,
-            keyThumbprint: issued.thumbprint, createdAt: now)
+            id: id, name: name, displayName: displayName, policy: policy,
+            callback: callback.map { Storage.Callbacks.New(url: $0, secrets: sealed) },
+            keyThumbprint: issued.thumbprint,
+            createdAt: now)
+        try write(issued, secret, credentials)
+
         let added: Bool
         do throws(StoreFailure) {
             added = try store.runBlocking(Websites.add(row, as: operations.new()))
@@ -69,7 +82,7 @@ public struct NewWebsite: Sendable {
             throw Failure(
                 failure.code, failure.message,
                 next: "See 'website list': if \(name) is there, it goes by \(credentials.certificatePath) and its key. "
-                    + "If not, remove the two files and try again.")
+                    + "If not, remove the files and try again.")
         }
         guard added else {
             credentials.remove()
@@ -112,16 +125,18 @@ public struct NewWebsite: Sendable {
         }
     }
 
-    private func write(_ issued: Issued, _ credentials: Credentials) throws(Failure) {
+    private func write(
+        _ issued: Issued, _ secret: WebhookSecret, _ credentials: Credentials
+    ) throws(Failure) {
+        var written: [String] = []
         do throws(Files.Problem) {
             try Files.create(credentials.keyPath, issued.key, mode: 0o600)
-            do throws(Files.Problem) {
-                try Files.create(credentials.certificatePath, issued.certificate, mode: 0o644)
-            } catch {
-                Files.remove(credentials.keyPath)
-                throw error
-            }
+            written.append(credentials.keyPath)
+            try Files.create(credentials.certificatePath, issued.certificate, mode: 0o644)
+            written.append(credentials.certificatePath)
+            if let path = credentials.secretPath { try secret.write(to: path) }
         } catch {
+            for path in written { Files.remove(path) }
             throw Failure(
                 error.exists ? .conflict : .failed, error.text,
                 next: "Nothing was added. Choose another directory with --out, or move that file away.")
@@ -133,5 +148,6 @@ extension NewWebsite.Credentials {
     fileprivate func remove() {
         Files.remove(keyPath)
         Files.remove(certificatePath)
+        if let secretPath { Files.remove(secretPath) }
     }
 }

@@ -13,9 +13,12 @@ public struct WebsiteChange: Sendable {
     private let callback: String?
     private let policies: [(name: String, text: String)]
 
-    /// - Parameter policies: texts by the policies' names, as on the command line.
+    /// - Parameters:
+    ///   - allowed: what `callbacks.allow` says.
+    ///   - policies: texts by the policies' names, as on the command line.
     public init(
-        displayName: String?, callback: String?, policies: [(name: String, text: String)]
+        displayName: String?, callback: String?, allowed: AddressRanges? = nil,
+        policies: [(name: String, text: String)]
     ) throws(Failure) {
         let fields = WebsiteFields(command: "website edit")
         guard displayName != nil || callback != nil || !policies.isEmpty else {
@@ -24,7 +27,7 @@ public struct WebsiteChange: Sendable {
                 next: "Give a policy, --display-name or --callback. 'twoefay website show NAME' says how they stand.")
         }
         if let displayName { try fields.check(displayName: displayName) }
-        if let callback, callback != Self.none { try fields.check(callback: callback) }
+        if let callback, callback != Self.none { try fields.check(callback: callback, allowed: allowed) }
         for (name, text) in policies where text != Self.fromSettings { try fields.check(policy: name, text) }
         self.displayName = displayName
         self.callback = callback

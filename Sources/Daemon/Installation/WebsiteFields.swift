@@ -1,5 +1,5 @@
+import Curl
 import Domain
-import HTTP
 
 /// What an operator may say of a website, at the command that asks for it.
 struct WebsiteFields {
@@ -13,10 +13,10 @@ struct WebsiteFields {
         }
     }
 
-    func check(callback: String) throws(Failure) {
-        guard Self.isCallback(callback) else {
-            throw Failure(.usage, "--callback must be a URL such as https://shop.example.com/twoefay", next: help)
-        }
+    /// - Parameter allowed: what `callbacks.allow` says.
+    func check(callback: String, allowed: AddressRanges? = nil) throws(Failure) {
+        guard let fault = Self.fault(inCallback: callback, allowed: allowed?.all ?? []) else { return }
+        throw Failure(.usage, "--callback must \(fault)", next: help)
     }
 
     func check(policy name: String, _ text: String) throws(Failure) {
@@ -28,13 +28,17 @@ struct WebsiteFields {
         }
     }
 
-    /// https, a host, perhaps a port, a path, and no one's password.
-    private static func isCallback(_ text: String) -> Bool {
-        guard text.hasPrefix("https://"), text.utf8.count <= 2048,
-            text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "#") })
-        else { return false }
-        let host = text.dropFirst(8).prefix { $0 != "/" && $0 != "?" }
-        guard let (_, port) = WebAddress.split(String(host)) else { return false }
-        return port != 0
+    /// What it must be and is not. A name is judged where it leads, each time that something is sent there.
+    static func fault(inCallback text: String, allowed: [AddressRange]) -> String? {
+        guard let url = TransferURL(text), text.utf8.count <= 2048 else {
+            return "be a URL such as https://shop.example.com/twoefay"
+        }
+        let addresses = AddressGuard(allowing: allowed)
+        if !url.secure, allowed.isEmpty || addresses.names(host: url.host) == false {
+            return "be https: http goes only to addresses inside that 'callbacks.allow' in the settings names"
+        }
+        return addresses.refusal(of: url.host).map {
+            "lead elsewhere: \(url.host) is \($0), and 'callbacks.allow' in the settings does not name it"
+        }
     }
 }

@@ -16,7 +16,8 @@ public struct Probe: Sendable {
         case silent(String)
     }
 
-    static let patience: Duration = .seconds(5)
+    /// Longer than a relay waits for its store before it says that it has none.
+    static let patience: Duration = .seconds(10)
 
     /// GET /ready at the origin, whose certificate must come from the installation's authority or one of the system's.
     public static func ready(_ settings: Settings, authority: [UInt8]) throws(Failure) -> Answer {
@@ -32,7 +33,7 @@ public struct Probe: Sendable {
 
     private static func ask(_ origin: WebAddress, _ context: TLSClientContext, on loop: EventLoop) async -> Answer {
         var options = ClientOptions()
-        options.connectTimeout = patience
+        options.connectTimeout = .seconds(5)
         let client = HTTP2Client(
             loop: loop, host: origin.host, port: origin.port ?? 443, tls: context, options: options,
             log: Log(minimum: .error))

@@ -24,6 +24,7 @@ public final class Daemon: Sendable {
     let push: APNsSender?
     private let webPush: WebPushSender?
     let messengers: Messengers
+    let callers: Callers
     let words: WordingBook
     private let group: LoopGroup
     let servers: [LoopBound<HTTP2Server>]
@@ -68,6 +69,7 @@ public final class Daemon: Sendable {
         push = parts.push
         webPush = parts.webPush
         messengers = parts.messengers
+        callers = parts.callers
         words = parts.words
         group = parts.group
         relay = parts.relay
@@ -133,11 +135,13 @@ public final class Daemon: Sendable {
                 }
             }
         }
+        await relay.endCalls()
         // Pushes on their way are let come to their end, which closing the sender then makes a quick one. What is still
         // to be sent goes to whoever starts next, at once: no other relay has to find out that this one is gone.
         await errands.settled(within: .seconds(3))
         push?.close()
         webPush?.close()
+        callers.close()
         await messengers.close()
         await errands.settled(within: .seconds(1))
         await group.loops[0].perform { [relay, page] in

@@ -19,6 +19,7 @@ final class Parts: Sendable {
     let push: APNsSender?
     let webPush: WebPushSender?
     let messengers: Messengers
+    let callers: Callers
     let words: WordingBook
     let group: LoopGroup
     let relay: Relay
@@ -37,11 +38,15 @@ final class Parts: Sendable {
         operationsKey = materials.masterKey.secret
         certificates = Certificates(materials.certificates, time: time, log: log, registry)
         words = WordingBook(materials.wording)
+        callers = Callers(materials.callbacks, time: time, log: log)
         do {
-            store = try Store.open(url, time: time, log: log)
+            var options = StoreOptions()
+            options.watches = true
+            store = try Store.open(url, time: time, log: log, options: options)
         } catch {
             throw Failure(store: error)
         }
+        StoreMetrics.show(store, in: registry)
         do {
             push = try materials.push.map { [registry] push in
                 let sender = try push.sender(
@@ -60,9 +65,9 @@ final class Parts: Sendable {
                 settings: Relay.Settings(
                     origin: settings.origin.settingsText, pin: materials.authority.spkiThumbprint,
                     policy: settings.policy,
-                    isAlone: url.isEmbedded),
+                    isAlone: url.isEmbedded, retention: settings.retention),
                 store: store, push: PushServices(apns: push, web: webPush), ways: first.ways,
-                phones: materials.phones,
+                calls: callers.courier, phones: materials.phones,
                 masterKey: materials.masterKey.secret, sealer: try materials.masterKey.sealer(), time: time,
                 randomness: randomness, log: log, metrics: RelayMetrics(registry),
                 placeOf: { [places] ip in places.place(of: ip) },
@@ -95,6 +100,7 @@ final class Parts: Sendable {
         push?.close()
         webPush?.close()
         messengers.mail?.close()
+        callers.close()
         store.close()
         group.stopAndJoin()
     }

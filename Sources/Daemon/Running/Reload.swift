@@ -30,6 +30,8 @@ extension Daemon {
             try adopt(materials.push)
             messengers.takeOver(next)
             relay.adopt(next.ways)
+            callers.replace(materials.callbacks)
+            relay.adopt(callers.courier)
             places.replace(materials.places)
             relay.adopt(sealer)
             if !Secret.matches(materials.masterKey.secret.reveal(), operationsKey.reveal()) {
@@ -47,11 +49,12 @@ extension Daemon {
         }
     }
 
-    /// The settings as they were at the start, but for mails, text messages and their words, and for what the push service
-    /// knows us by: another key has another id, which stands there. Whether anything else has changed, too.
+    /// The settings as they were at the start, but for callbacks, mails, text messages and their words, and for what the push
+    /// service knows us by: another key has another id, which stands there. Whether anything else has changed, too.
     private func settingsNow() throws(Failure) -> (Settings, isLeft: Bool) {
         var now = settings
         let new = try reread()
+        now.callbacks = new.callbacks
         now.mail = new.mail
         now.templates = new.templates
         now.texts = new.texts

@@ -2,15 +2,19 @@ import EventLoop
 import Relay
 import Synchronization
 
-/// What a relay does again and again without being asked: moves its beat, looks into the outbox, tidies up, seals anew what an old
-/// key has sealed, counts the days of certificates.
+/// What a relay does again and again without being asked: looks for what others changed, moves its beat, says what has
+/// ended, looks into the outbox, calls websites, tidies up, seals anew what an old key has sealed, counts the days of
+/// certificates.
 final class Rounds: Sendable {
     private let stopped = Mutex(false)
 
     init(relay: Relay, certificates: Certificates, loop: EventLoop) {
         loop.post {
-            self.every(.seconds(2), on: loop) { await relay.keep() }
+            self.every(.milliseconds(50), on: loop) { await relay.watch() }
+            self.every(.seconds(1), on: loop) { await relay.keep() }
+            self.every(.seconds(1), on: loop) { await relay.releaseLeft() }
             self.every(.seconds(1), on: loop) { await relay.attend() }
+            self.every(.seconds(1), on: loop) { await relay.attendCalls() }
             self.every(.seconds(60), on: loop) { await relay.tidy() }
             self.every(.seconds(60), on: loop) { await relay.reseal() }
             self.every(.seconds(60), on: loop) { certificates.look() }

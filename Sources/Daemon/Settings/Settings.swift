@@ -19,6 +19,7 @@ public struct Settings: Sendable, Equatable {
     public var tls = TLSFiles()
     public var push = PushService()
     public var webPush = WebPushService()
+    public var callbacks = CallbackService()
     public var mail = MailService()
     /// A directory with words in other languages, or other words.
     public var templates: FileName?
@@ -27,6 +28,8 @@ public struct Settings: Sendable, Equatable {
     public var places: FileName?
     /// What holds for websites that say nothing else.
     public var policy = Policy()
+    /// When what is over goes.
+    public var retention = Retention()
     /// Where counters are shown; nil is nowhere.
     public var metrics: LocalAddress?
     public var log = LogForm()
@@ -93,6 +96,19 @@ public struct Settings: Sendable, Equatable {
         public var allowed: AddressRanges?
         /// Trusted besides the system's authorities.
         public var authority: FileName?
+
+        public init() {}
+    }
+
+    /// How the websites that have a callback are called.
+    public struct CallbackService: Sendable, Equatable {
+        /// Inside addresses that callbacks may go to all the same, by `http:` too.
+        public var allowed: AddressRanges?
+        /// Trusted besides the system's authorities.
+        public var authority: FileName?
+        /// Shown to a website that asks who we are; with its key or not at all.
+        public var certificate: FileName?
+        public var key: FileName?
 
         public init() {}
     }

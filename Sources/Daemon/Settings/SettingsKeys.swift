@@ -33,7 +33,7 @@ public enum SettingsKeys {
             .optional(
                 "tls.revoked", \.tls.revoked, example: "revoked.pem",
                 "Revocation lists (CRL) of the two authorities. Revoking a website or a phone in the store needs none."),
-        ] + push + mail + texts + [
+        ] + push + callbacks + mail + texts + [
             .optional(
                 "templates.directory", \.templates, example: "templates",
                 "Files such as fr.po with what mails and text messages say; `twoefay templates show` prints one to begin "
@@ -42,6 +42,12 @@ public enum SettingsKeys {
                 "geo.database", \.places, example: "GeoLite2-City.mmdb",
                 "A MaxMind database of cities or of countries. It is kept in memory; SIGHUP reads it again."),
         ] + policies + [
+            .number(
+                "keep.logins", \.retention.logins, Retention.loginDays,
+                "Days after which a login is dropped that has its end, with its steps."),
+            .number(
+                "keep.audit", \.retention.audit, Retention.auditDays, "Days after which a line of the audit is dropped."
+            ),
             .optional(
                 "metrics.listen", \.metrics, example: "127.0.0.1:9464",
                 "An address of this machine alone where http://…/metrics shows what is counted, as Prometheus reads it."
@@ -80,6 +86,21 @@ public enum SettingsKeys {
         .optional(
             "push.web.ca", \.webPush.authority, example: "inside-ca.pem",
             "An authority to trust besides the system's, for push services inside."),
+    ]
+
+    private static let callbacks: [SettingsKey] = [
+        .optional(
+            "callbacks.allow", \.callbacks.allowed, example: "10.30.0.0/16, fd00:30::/32",
+            "Nothing is sent to addresses inside, but for those in these ranges; there http: is allowed too."),
+        .optional(
+            "callbacks.ca", \.callbacks.authority, example: "inside-ca.pem",
+            "An authority to trust besides the system's, for websites inside."),
+        .optional(
+            "callbacks.certificate", \.callbacks.certificate, example: "relay.pem",
+            "The certificate that is shown to a website that asks for one, with its chain,"),
+        .optional(
+            "callbacks.key", \.callbacks.key, example: "relay.key",
+            "and its private key. SIGHUP reads all of these again."),
     ]
 
     private static let mail: [SettingsKey] = [
@@ -137,6 +158,9 @@ public enum SettingsKeys {
         "tls": "Certificates and keys, all PEM. `twoefay init` makes them.",
         "push": "How phones are woken. Without a topic and without a key for the web nothing is pushed.",
         "push.web": "Browsers, and phones with UnifiedPush (RFC 8030, 8291 and 8292).",
+        "callbacks":
+            "How websites are called that have a callback (`twoefay website add --callback URL`). docs/webhooks.md says what "
+            + "they are told.",
         "mail": "How mails leave: codes, and what users are told of. Without a URL none does.",
         "templates": "What mails and text messages say. English and German are built in.",
         "sms":
@@ -147,6 +171,7 @@ public enum SettingsKeys {
         "geo": "Where an address is, for the person who is asked. Without a database a place is never named.",
         "metrics": "Counters, for callers on this machine.",
         "policies": "What holds for websites for which `twoefay website add` said nothing else.",
+        "keep": "When what is over goes from the store.",
         "log": "The log.",
     ]
 

@@ -108,6 +108,10 @@ public struct SettingsReader {
         } else if (mail.username == nil) != (mail.passwordFile == nil) {
             problem(root.place, "mail.username and mail.password_file must be set together")
         }
+        if (settings.callbacks.certificate == nil) != (settings.callbacks.key == nil) {
+            let place = root["callbacks"]?.place ?? root.place
+            problem(place, "callbacks.certificate and callbacks.key must be set together")
+        }
         checkTexts(root)
         let ofTheKey = ["contact", "allow", "ca"].map { "push.web.\($0)" }
         if settings.webPush.key == nil, let idle = ofTheKey.first(where: seen.contains) {

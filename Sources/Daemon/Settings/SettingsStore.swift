@@ -26,7 +26,11 @@ extension Settings {
         do throws(StoreFailure) {
             return try Store.open(url, schema: schema, time: time, log: Log(minimum: .warning))
         } catch {
-            throw Failure(store: error)
+            guard schema == .migrate, case .internal(let reason) = error else { throw Failure(store: error) }
+            throw Failure(
+                .failed, "the tables cannot be made or brought up to date: \(reason)",
+                next: "Nothing that was in them is lost. What was done stays, and relays go on with it; "
+                    + "a further try goes on from there.")
         }
     }
 }

@@ -166,6 +166,7 @@ extension Relay {
                     .website: candidate.website.name, .user: candidate.device.user.text,
                     .device: candidate.device.id.text,
                 ])
+            summonCalls()
         }
     }
 

@@ -29,6 +29,7 @@ extension Relay {
         case .stopped: throw .stopped("device resume \(device.id.text)")
         }
         log.info("device.bound", [.website: website.name, .user: user.id.text, .device: device.id.text])
+        summonCalls()
         return device.id
     }
 }

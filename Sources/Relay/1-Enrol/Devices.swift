@@ -89,7 +89,7 @@ extension Relay {
         change.name = name
         if let state, state.state != owned.view.state { change.state = state.state }
         guard change.name != nil || change.state != nil else { return owned.view }
-        guard try await apply(change, website.name) else {
+        guard try await apply(change, website.name, as: operations.new()) else {
             let now = try await self.owned(device, username, website)
             if now.view.state == .suspended, now.stoppedBy == .operator {
                 throw .stopped("device resume \(device.text)")
@@ -102,7 +102,7 @@ extension Relay {
     /// That it is unbound already is no error.
     public func unbind(_ device: DeviceID, ofUser username: String, by website: Website) async throws(Refusal) {
         let owned = try await owned(device, username, website)
-        try await unbind(device, of: owned.user, by: .website, website.name)
+        try await unbind(device, of: owned.user, by: .website, website.name, as: operations.new())
     }
 
     private func owned(
@@ -144,12 +144,12 @@ extension Relay {
         }
         let certificate = renews ? try certificate(for: key, of: phone.id) : nil
         // The renewal too is written down, and given only to a phone that is active still.
-        guard try await apply(change, phone.website.name) else { throw .unauthenticated }
+        guard try await apply(change, phone.website.name, as: operations.by(phone)) else { throw .unauthenticated }
         return certificate
     }
 
     public func unbind(by phone: PhoneCredential) async throws(Refusal) {
-        try await unbind(phone.id, of: phone.user, by: .phone, phone.website.name)
+        try await unbind(phone.id, of: phone.user, by: .phone, phone.website.name, as: operations.by(phone))
     }
 }
 
@@ -170,24 +170,25 @@ extension Relay {
             try await store.device(revocation: RevocationCode.digest(code))
         }
         let (device, user) = found ?? (operations.draw(), operations.draw())
-        try await unbind(device, of: user, by: .code, nil)
+        try await unbind(device, of: user, by: .code, nil, as: operations.new())
     }
 }
 
 extension Relay {
     private func unbind(
-        _ device: DeviceID, of user: UserID, by doer: Doer, _ website: String?
+        _ device: DeviceID, of user: UserID, by doer: Doer, _ website: String?, as operation: Operation
     ) async throws(Refusal) {
         var change = DeviceChange(device, of: user, by: doer, at: time.now())
         change.state = .revoked
         // The push service need not find it any more.
         change.pushToken = ""
-        _ = try await apply(change, website)
+        _ = try await apply(change, website, as: operation)
     }
 
     /// Writes it down, and wakes what it concerns. False when the phone is not in a state to be changed so.
-    private func apply(_ change: DeviceChange, _ website: String?) async throws(Refusal) -> Bool {
-        let operation = operations.new()
+    private func apply(
+        _ change: DeviceChange, _ website: String?, as operation: Operation
+    ) async throws(Refusal) -> Bool {
         let ended = try await ask("device") { () async throws(StoreFailure) in
             try await store.change(change, as: operation)
         }
@@ -200,6 +201,7 @@ extension Relay {
             ])
         guard change.isFarewell else { return true }
         waits.fire(.phone(change.device))
+        summonCalls()
         for challenge in ended { self.ended(challenge, .cancelled) }
         if !ended.isEmpty { waits.fire(.user(change.user)) }
         return true

@@ -108,7 +108,7 @@ extension Relay {
                 .factor: factor?.rawValue ?? "none", .reason: stored.life.reason?.rawValue,
             ])
         for superseded in stored.superseded { waits.fire(.challenge(superseded)) }
-        if !stored.life.state.isEnd { waits.fire(.user(subject.user)) }
+        if stored.life.state.isEnd { summonCalls() } else { waits.fire(.user(subject.user)) }
         // A challenge that an earlier run of this operation stored ends when that run said, not now and a lifetime: its
         // pushes are in the outbox, or were sent long ago.
         if stored.life.expiresAt == challenge.life.expiresAt {

@@ -9,7 +9,8 @@ public protocol DeliverStore: Sendable {
     func push(_ errand: ErrandID) async throws(StoreFailure) -> PushRow?
     /// Once for each push: false when it was settled before, or went with its challenge or its phone.
     func settle(_ settlement: Settlement, as operation: Operation) async throws(StoreFailure) -> Bool
-    func postpone(_ errand: ErrandID, until: Timestamp) async throws(StoreFailure)
+    /// False when the row is no more this relay's to put back: another has it, or it is gone.
+    func postpone(_ errand: ErrandID, by relay: RelayID, until: Timestamp) async throws(StoreFailure) -> Bool
 }
 
 public struct Claim: Sendable {

@@ -124,10 +124,13 @@ extension Relay {
     private func postpone(_ delivery: Delivery, by pause: Duration, _ reason: String) async {
         let due = time.now() + pause
         guard delivery.mayWait(until: due) else { return await settle(delivery, .undeliverable, reason) }
-        log.warning("push.postponed", fields(of: delivery, reason))
-        _ = try? await ask("deliver") { () async throws(StoreFailure) in
-            try await store.postpone(delivery.push.id, until: due)
+        let isOurs = try? await ask("deliver") { () async throws(StoreFailure) in
+            try await store.postpone(delivery.push.id, by: id, until: due)
         }
+        // A relay that was halted for long, and taken for dead: another one has seen to it. Where the store does not say,
+        // the row is due again when its lease is over.
+        guard isOurs != false else { return log.info("push.overtaken", fields(of: delivery, reason)) }
+        log.warning("push.postponed", fields(of: delivery, reason))
     }
 
     private func fields(of delivery: Delivery, _ reason: String?, _ outcome: StepState? = nil) -> LogFields {

@@ -7,10 +7,9 @@ public protocol MessageStore: Sendable {
     func message(_ errand: ErrandID) async throws(StoreFailure) -> MessageRow?
     /// Once for each message: false when it was settled before, or went with its challenge or its user.
     func settle(_ settlement: MessageSettlement, as operation: Operation) async throws(StoreFailure) -> Bool
-    func postpone(_ pause: MessagePause) async throws(StoreFailure)
+    /// False when the row is no more this relay's to put back: another has it, or it is gone.
+    func postpone(_ pause: MessagePause, by relay: RelayID) async throws(StoreFailure) -> Bool
     func backlog(at: Timestamp) async throws(StoreFailure) -> Backlog
-    /// Drops what has been dead since before that.
-    func dropDead(before: Timestamp) async throws(StoreFailure)
 }
 
 /// How the outbox stands.

@@ -116,7 +116,7 @@ extension Relay {
         _ row: MessageRow, _ wish: Duration?, _ reason: String, isDoubtful: Bool = false, orSent counts: () -> Void
     ) async {
         let now = time.now()
-        let chance = Double(randomness.number(below: 1 << 20)) / Double(1 << 20)
+        let chance = chance()
         let due =
             if let wish {
                 MessageBackoff.next(wish: wish, at: now, expiresAt: row.expiresAt, chance: chance)
@@ -137,9 +137,14 @@ extension Relay {
             if came == .sent { counts() }
             return await settle(row, came, reason)
         }
-        log.warning(MessageEvents.of(row.kind).postponed, fields(of: row, reason))
         let pause = MessagePause(row.id, until: due, reason: reason, doubtedAt: doubtedAt)
-        _ = try? await ask("deliver") { () async throws(StoreFailure) in try await store.postpone(pause) }
+        let isOurs = try? await ask("deliver") { () async throws(StoreFailure) in
+            try await store.postpone(pause, by: id)
+        }
+        let events = MessageEvents.of(row.kind)
+        // Another relay took this one for dead, and has it.
+        guard isOurs != false else { return log.info(events.overtaken, fields(of: row, reason)) }
+        log.warning(events.postponed, fields(of: row, reason))
     }
 
     private func fields(of row: MessageRow, _ reason: String?, by gateway: String? = nil) -> LogFields {

@@ -3,13 +3,15 @@ import World
 
 /// What a gateway took, for the day's account.
 public struct SentText: Sendable, Equatable {
+    public let message: ErrandID
     public let at: Timestamp
     public let prefix: NumberPrefix
     public let parts: Int
     /// In millionths of whatever the gateways are paid in.
     public let cost: Int64
 
-    public init(at: Timestamp, prefix: NumberPrefix, parts: Int, cost: Int64) {
+    public init(_ message: ErrandID, at: Timestamp, prefix: NumberPrefix, parts: Int, cost: Int64) {
+        self.message = message
         self.at = at
         self.prefix = prefix
         self.parts = parts

@@ -191,6 +191,7 @@ extension Relay {
                 .reason: closing.life.reason?.rawValue ?? "none",
             ])
         waits.fire(.challenge(closing.challenge))
+        summonCalls()
         if let phone = closing.device {
             follow(closed, closing.challenge, of: phone.user, phone.website.name, by: phone.id)
         }
@@ -215,6 +216,7 @@ extension Relay {
         }
         let reason: Reason = closed.became == .frozen ? .frozen : .locked
         for other in closed.others { ended(other, reason) }
+        summonCalls()
     }
 
     /// A challenge ended with something else than an answer of its own.
@@ -222,6 +224,7 @@ extension Relay {
         metrics.ended(reason, nil)
         log.info("challenge.ended", [.challenge: challenge.text, .reason: reason.rawValue])
         waits.fire(.challenge(challenge))
+        summonCalls()
     }
 
     func policy(of row: ChallengeRow) throws(Refusal) -> Policy { try policy(row.policy, of: row.id) }

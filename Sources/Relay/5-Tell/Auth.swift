@@ -72,20 +72,27 @@ extension Relay {
         } ?? row
     }
 
+    /// Nil once it is told no more.
     func told(_ row: ChallengeRow) -> Told? {
         let now = time.now()
+        let told = Told(row, at: now)
+        let endedAt = row.decidedAt ?? (told.result == .wait ? now : row.life.expiresAt)
+        return now < endedAt + Self.resultLifetime ? told : nil
+    }
+}
+
+extension Told {
+    /// What there is to tell then, however long ago it ended.
+    init(_ row: ChallengeRow, at now: Timestamp) {
         let life = row.life.seen(at: now)
-        let endedAt = row.decidedAt ?? (life.state.isEnd ? row.life.expiresAt : now)
-        guard now < endedAt + Self.resultLifetime else { return nil }
-        let succeeded = life.result == .success
-        return Told(
+        self.init(
             challenge: row.id, user: row.user, result: life.result, reason: life.reason, factor: row.factor,
-            assurance: succeeded ? row.factor.map { assurance(row, $0) } : nil,
+            assurance: life.result == .success ? row.factor.map { Self.assurance(row, $0) } : nil,
             proof: row.proof, device: row.device, receipt: row.receipt, steps: row.steps, context: row.context,
             expiresAt: row.life.expiresAt)
     }
 
-    private func assurance(_ row: ChallengeRow, _ factor: Factor) -> Assurance {
+    private static func assurance(_ row: ChallengeRow, _ factor: Factor) -> Assurance {
         Assurance(factor: factor, numberAsked: row.number != nil, uv: row.uv ?? .none)
     }
 }

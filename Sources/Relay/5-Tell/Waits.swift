@@ -12,9 +12,50 @@ public final class Waits: Sendable {
         case phone(DeviceID)
     }
 
-    private let waiting = Mutex<[Event: [Ticket]]>([:])
+    private let waiting = Mutex(Waiting())
 
     init() {}
+
+    /// Who waits for what.
+    private struct Waiting {
+        private var tickets: [Event: [Ticket]] = [:]
+        private(set) var count = 0
+
+        mutating func add(_ ticket: Ticket) {
+            count += 1
+            for event in ticket.events { tickets[event, default: []].append(ticket) }
+        }
+
+        mutating func remove(_ ticket: Ticket) {
+            if drop(ticket) { count -= 1 }
+        }
+
+        /// Everybody who waits for the event, besides those who wait for the other too; they wait for nothing else any more
+        /// either.
+        mutating func take(_ event: Event, besides known: Event? = nil) -> [Ticket] {
+            var taken = tickets.removeValue(forKey: event) ?? []
+            if let known {
+                let left = taken.filter { $0.events.contains(known) }
+                taken.removeAll { $0.events.contains(known) }
+                if !left.isEmpty { tickets[event] = left }
+            }
+            for ticket in taken where ticket.events.count > 1 { _ = drop(ticket) }
+            count -= taken.count
+            return taken
+        }
+
+        /// Whether it was there.
+        private mutating func drop(_ ticket: Ticket) -> Bool {
+            var wasThere = false
+            for event in ticket.events {
+                guard let place = tickets[event]?.firstIndex(where: { $0 === ticket }) else { continue }
+                wasThere = true
+                tickets[event]?.remove(at: place)
+                if tickets[event]?.isEmpty == true { tickets[event] = nil }
+            }
+            return wasThere
+        }
+    }
 
     /// One waiting request. Taken before the store is read, so that an event between reading and arming is not missed.
     public final class Ticket: Sendable {
@@ -64,8 +105,8 @@ public final class Waits: Sendable {
     func ticket(for events: [Event], newestOf place: Event? = nil) -> Ticket {
         let ticket = Ticket(events: events + (place.map { [$0] } ?? []), waits: self)
         let earlier = waiting.withLock { waiting in
-            let earlier = place.map { Self.take($0, from: &waiting) } ?? []
-            for event in ticket.events { waiting[event, default: []].append(ticket) }
+            let earlier = place.map { waiting.take($0) } ?? []
+            waiting.add(ticket)
             return earlier
         }
         for ticket in earlier { ticket.fire() }
@@ -73,26 +114,17 @@ public final class Waits: Sendable {
     }
 
     public func fire(_ event: Event) {
-        for ticket in waiting.withLock({ Self.take(event, from: &$0) }) { ticket.fire() }
+        for ticket in waiting.withLock({ $0.take(event) }) { ticket.fire() }
     }
 
-    public var count: Int {
-        waiting.withLock { waiting in Set(waiting.values.joined().map { ObjectIdentifier($0) }).count }
+    /// Of those who wait for the one, everybody who does not wait for the other too.
+    func fire(_ event: Event, besides known: Event) {
+        for ticket in waiting.withLock({ $0.take(event, besides: known) }) { ticket.fire() }
     }
 
-    private func remove(_ ticket: Ticket) { waiting.withLock { Self.remove(ticket, from: &$0) } }
+    public var isEmpty: Bool { count == 0 }
 
-    /// Everybody who waits for the event; they wait for nothing else any more either.
-    private static func take(_ event: Event, from waiting: inout [Event: [Ticket]]) -> [Ticket] {
-        let tickets = waiting.removeValue(forKey: event) ?? []
-        for ticket in tickets where ticket.events.count > 1 { remove(ticket, from: &waiting) }
-        return tickets
-    }
+    public var count: Int { waiting.withLock { $0.count } }
 
-    private static func remove(_ ticket: Ticket, from waiting: inout [Event: [Ticket]]) {
-        for event in ticket.events {
-            waiting[event]?.removeAll { $0 === ticket }
-            if waiting[event]?.isEmpty == true { waiting[event] = nil }
-        }
-    }
+    private func remove(_ ticket: Ticket) { waiting.withLock { $0.remove(ticket) } }
 }

@@ -22,12 +22,24 @@ package protocol Session: AnyObject {
 
     /// Rows that statements have found to change so far, those of transactions that were rolled back too.
     var changes: Int64 { get }
+
+    /// Where it is connected, or was last; nil where there is nothing to connect to.
+    var place: SessionPlace? { get }
+}
+
+/// A connection to a host.
+package struct SessionPlace: Sendable, Equatable {
+    package let host: String
+    /// Of the session's connections, the how manieth.
+    package let number: Int
 }
 
 /// What a transaction is for.
 package enum Purpose: Sendable {
     case writing
     case reading
+    /// Reading, again and again: what is missed this time is found the next.
+    case watching
 }
 
 /// What an engine's many errors come down to: what the lane does next.

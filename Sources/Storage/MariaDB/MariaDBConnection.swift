@@ -4,10 +4,11 @@ import Glibc
 /// One connection to one host, with what is prepared on it. After an error of `.lost` it is closed and made anew.
 final class MariaDBConnection {
     struct Timeouts {
-        /// In whole seconds, as libmariadb counts: below the store's deadline, so that a lane finds out in time.
+        /// In whole seconds, as libmariadb counts.
         var connect: UInt32 = 2
-        var read: UInt32 = 3
-        var write: UInt32 = 3
+        /// How long a server may be silent: longer than Galera takes to put out a node, whom all others wait for so
+        /// long; below the store's deadline, so that a lane finds out in time and asks another host.
+        var silence: UInt32 = 7
     }
 
     private let connection: UnsafeMutablePointer<MYSQL>
@@ -31,15 +32,6 @@ final class MariaDBConnection {
             guard connected != nil else { throw failure() }
             cmariadb_send_without_waiting(connection)
             for sql in Self.settings(purpose) { try query(sql) }
-            // Only a server that can be part of a cluster knows this one. A connection often is new because a host was
-            // lost, and then this one must not answer before it has all that was committed there.
-            do throws(SessionFailure) {
-                try query("SET SESSION wsrep_sync_wait = 1")
-                try query("SELECT 1")
-                if purpose == .writing { try query("SET SESSION wsrep_sync_wait = 0") }
-            } catch {
-                guard case .statement = error else { throw error }
-            }
         } catch {
             close()
             throw error
@@ -48,6 +40,34 @@ final class MariaDBConnection {
 
     deinit { close() }
 
+    /// Whether it has all that is committed in its cluster, or is part of none.
+    func isSynced() throws(SessionFailure) -> Bool {
+        guard let state = try value("SHOW STATUS LIKE 'wsrep_local_state'") else { return true }
+        return state == Self.synced || state == Self.alone
+    }
+
+    private static let synced = "4"
+    /// Of a server that could be part of a cluster.
+    private static let alone = "0"
+
+    /// A connection often is new because a host was lost: this one must not answer before it has all that was committed
+    /// there. One that reads asks for that each time.
+    func catchUp(for purpose: Purpose) throws(SessionFailure) {
+        do throws(SessionFailure) {
+            // Only a server that can be part of a cluster knows this one.
+            try query("SET SESSION wsrep_sync_wait = 1")
+            try query("SELECT 1")
+            if purpose != .reading { try query("SET SESSION wsrep_sync_wait = 0") }
+        } catch {
+            switch error {
+            case .statement: break
+            // It waited in vain for what the others have: as good as gone.
+            case .locked(let message), .conflict(let message): throw .lost(message)
+            default: throw error
+            }
+        }
+    }
+
     private static func setOptions(
         _ connection: UnsafeMutablePointer<MYSQL>, _ server: StorageURL.Server, _ timeouts: Timeouts
     ) {
@@ -55,8 +75,8 @@ final class MariaDBConnection {
             withUnsafePointer(to: number) { _ = mysql_options(connection, option, $0) }
         }
         set(MYSQL_OPT_CONNECT_TIMEOUT, timeouts.connect)
-        set(MYSQL_OPT_READ_TIMEOUT, timeouts.read)
-        set(MYSQL_OPT_WRITE_TIMEOUT, timeouts.write)
+        set(MYSQL_OPT_READ_TIMEOUT, timeouts.silence)
+        set(MYSQL_OPT_WRITE_TIMEOUT, timeouts.silence)
         // `localhost` is a name like any other: a socket is what `?socket=` says.
         set(
             MYSQL_OPT_PROTOCOL,
@@ -123,6 +143,15 @@ final class MariaDBConnection {
         guard mysql_field_count(connection) > 0 else { return }
         guard let found = mysql_store_result(connection) else { throw failure() }
         mysql_free_result(found)
+    }
+
+    /// The second column of the first row that a text finds.
+    private func value(_ sql: String) throws(SessionFailure) -> String? {
+        guard cmariadb_query(connection, sql, UInt(sql.utf8.count)) == 0 else { throw failure() }
+        guard let found = mysql_store_result(connection) else { throw failure() }
+        defer { mysql_free_result(found) }
+        guard mysql_num_fields(found) == 2, let row = mysql_fetch_row(found), let word = row[1] else { return nil }
+        return String(cString: word)
     }
 
     var code: UInt32 { mysql_errno(connection) }

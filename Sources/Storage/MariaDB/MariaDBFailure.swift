@@ -10,7 +10,8 @@ enum MariaDBFailure {
         case diskFull, writeFailed, recordFileFull, tableFull, outOfMemory, engineError, accessToDatabase, access,
             unknownDatabase, accessByPlugin:
             return .refused(text)
-        case notPrepared, shutdown, killed, interrupted, readOnly, readOnlyMode, tooManyConnections, tooManyOfUser,
+        case notPrepared, notCommitted, shutdown, killed, interrupted, readOnly, readOnlyMode, tooManyConnections,
+            tooManyOfUser,
             unknownHandle, mustPrepareAgain, packetTooLarge, 1158...1161, 0, 2000...2999:
             return .lost(text)
         // The server repeats the text of the statement or names in it, never a value.
@@ -25,9 +26,13 @@ enum MariaDBFailure {
         }
     }
 
-    /// Whether another host may be able to do it: this one is not part of the cluster's majority, or is read-only.
-    static func isOfThisHostOnly(_ code: UInt32) -> Bool {
-        code == notPrepared || code == readOnly || code == readOnlyMode || code == shutdown
+    /// Whether another host may be able to do it: this one is gone or silent, not part of the cluster's majority, or
+    /// read-only.
+    static func isOfTheHost(_ code: UInt32) -> Bool {
+        switch code {
+        case notPrepared, notCommitted, readOnly, readOnlyMode, shutdown, 2000...2999: true
+        default: false
+        }
     }
 
     private static let deadlock: UInt32 = 1213
@@ -50,6 +55,8 @@ enum MariaDBFailure {
     private static let notPrepared: UInt32 = 1047
     private static let shutdown: UInt32 = 1053
     private static let packetTooLarge: UInt32 = 1153
+    /// What COMMIT says where the node lost the majority meanwhile. Whether the others have it, nobody knows.
+    private static let notCommitted: UInt32 = 1180
     private static let tooManyOfUser: UInt32 = 1203
     private static let unknownHandle: UInt32 = 1243
     private static let readOnly: UInt32 = 1290

@@ -1,26 +1,35 @@
 import CMariaDB
 import Glibc
 
-/// A session on the first of several hosts that answers. It connects anew when its connection is lost.
+/// A session on that of several hosts where the store's other sessions are. It connects anew when its connection is lost,
+/// and moves where another session had to move.
 final class MariaDBSession: Session {
     private let server: StorageURL.Server
+    private let hosts: MariaDBHosts
     private let purpose: Purpose
     private let timeouts: MariaDBConnection.Timeouts
     private var connection: MariaDBConnection?
     private var isClosed = false
-    /// Which host to try first.
+    /// Of `hosts`, the one where it is or was.
     private var host = 0
     /// Rounds over all hosts, one after the other, that came to nothing.
     private var failures = 0
     private(set) var changes: Int64 = 0
+    private(set) var place: SessionPlace?
 
     /// How much is sent ahead of its answers. The server stops reading while nobody reads its answers, so what is in
     /// flight must fit into the buffers of a socket: small packets take up about a kilobyte each there.
     private static let statementsAhead = 128
     private static let bytesAhead = 32 * 1024
 
-    init(_ server: StorageURL.Server, purpose: Purpose, timeouts: MariaDBConnection.Timeouts) throws(SessionFailure) {
+    /// In microseconds.
+    private static let longestPause: UInt32 = 250_000
+
+    init(
+        _ server: StorageURL.Server, hosts: MariaDBHosts, purpose: Purpose, timeouts: MariaDBConnection.Timeouts
+    ) throws(SessionFailure) {
         self.server = server
+        self.hosts = hosts
         self.purpose = purpose
         self.timeouts = timeouts
         try connect()
@@ -30,9 +39,12 @@ final class MariaDBSession: Session {
 
     func begin(_ purpose: Purpose) throws(SessionFailure) {
         guard !isClosed else { throw .refused("the database is closed") }
+        // Between transactions nothing is lost by it.
+        if connection != nil, host != hosts.current { drop() }
         if connection == nil {
             // On the engine's own thread, which has nothing else to do: a server that is gone is not asked in a circle.
-            if failures > 0 { usleep(min(1_000_000, 25_000 << UInt32(min(failures, 6)))) }
+            // Whoever asks meanwhile waits for it.
+            if failures > 0 { usleep(min(Self.longestPause, 25_000 << UInt32(min(failures, 6)))) }
             try connect()
         }
         // Nothing is sent: without autocommit the first statement begins a transaction.
@@ -135,26 +147,57 @@ final class MariaDBSession: Session {
 
     private func noteFailure(_ failure: SessionFailure) {
         guard case .lost = failure, let connection else { return }
-        if MariaDBFailure.isOfThisHostOnly(connection.code) { host += 1 }
+        if MariaDBFailure.isOfTheHost(connection.code) { hosts.passOver(host) }
         drop()
     }
 
-    /// Tries every host once, the last good one first.
     private func connect() throws(SessionFailure) {
-        let hosts = server.socket == nil ? server.hosts : []
+        do throws(SessionFailure) {
+            try server.socket == nil ? connectToAHost() : connectToTheSocket()
+            failures = 0
+        } catch {
+            failures += 1
+            throw error
+        }
+    }
+
+    private func connectToTheSocket() throws(SessionFailure) {
+        try take(try MariaDBConnection(server, host: nil, purpose: purpose, timeouts: timeouts), at: nil)
+    }
+
+    /// Tries every host once, the one where the others are first. One of a cluster that has not all of it, as it joins or
+    /// serves as the source of a copy, is taken only where there is no other.
+    private func connectToAHost() throws(SessionFailure) {
         var failure = SessionFailure.lost("no host is named")
-        for _ in 0..<max(1, hosts.count) {
+        var second: (connection: MariaDBConnection, index: Int)?
+        for index in hosts.order {
             do throws(SessionFailure) {
-                let chosen = hosts.isEmpty ? nil : hosts[host % hosts.count]
-                connection = try MariaDBConnection(server, host: chosen, purpose: purpose, timeouts: timeouts)
-                failures = 0
-                return
+                let found = try MariaDBConnection(
+                    server, host: hosts.hosts[index], purpose: purpose, timeouts: timeouts)
+                if try found.isSynced() { return try take(found, at: index) }
+                if second == nil { second = (found, index) }
             } catch {
                 failure = error
-                host += 1
+                hosts.passOver(index)
             }
         }
-        failures += 1
-        throw failure
+        guard let second else { throw failure }
+        do throws(SessionFailure) {
+            try take(second.connection, at: second.index)
+        } catch {
+            hosts.passOver(second.index)
+            throw error
+        }
+    }
+
+    private func take(_ found: MariaDBConnection, at index: Int?) throws(SessionFailure) {
+        try found.catchUp(for: purpose)
+        connection = found
+        if let index {
+            host = index
+            hosts.chose(index)
+        }
+        let name = index.map { hosts.hosts[$0].description } ?? server.socket ?? ""
+        place = SessionPlace(host: name, number: (place?.number ?? 0) + 1)
     }
 }

@@ -64,6 +64,7 @@ extension Store: AddressStore {
             Step(unmarkUnsent, values: marked + [.id(factor.id), .integer(code), .moment(now)]),
             AddressRows.unmarkTaken(factor.kind, factor.address, user: user, as: operation),
             Step(AddressRows.take(factor.kind), values: [.text(factor.address)] + marked),
+            AddressRows.unmarkUntaken(factor.kind, factor.address, user: user, as: operation),
         ]
         let change = Change(
             "confirm", operation,
@@ -117,6 +118,10 @@ private enum AddressRows {
         Step(kind == .mail ? unmarkMail : unmarkPhone, .id(user), .id(operation), .text(address))
     }
 
+    static func unmarkUntaken(_ kind: Factor, _ address: String?, user: UserID, as operation: Operation) -> Step {
+        Step(kind == .mail ? unmarkOtherMail : unmarkOtherPhone, .id(user), .id(operation), .text(address))
+    }
+
     static func taken(_ kind: Factor, _ address: String?, user: UserID) -> Step {
         Step(kind == .mail ? takenMail : takenPhone, .text(address), .id(user))
     }
@@ -142,8 +147,13 @@ private let theirs = "SELECT 1 FROM user o JOIN user u ON u.website_id = o.websi
 private let takenMail = Statement(theirs + "email = ? AND u.id = ?")
 private let takenPhone = Statement(theirs + "phone = ? AND u.id = ?")
 
-private let takeMail = Statement("UPDATE user SET email = ? WHERE id = ? AND operation = ?")
-private let takePhone = Statement("UPDATE user SET phone = ? WHERE id = ? AND operation = ?")
+/// Another relay may be giving it to another user at this moment: whoever comes second finds it taken, as if it had come a
+/// moment later.
+private let take = "UPDATE /*M! IGNORE */ user SET"
+private let takeMail = Statement(take + " email = ? WHERE id = ? AND operation = ?")
+private let takePhone = Statement(take + " phone = ? WHERE id = ? AND operation = ?")
+private let unmarkOtherMail = Statement(unmark + " coalesce(email, '') <> ?")
+private let unmarkOtherPhone = Statement(unmark + " coalesce(phone, '') <> ?")
 
 /// One that waits is the one that was read.
 private let unmarkOther = Statement(

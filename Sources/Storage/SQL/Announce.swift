@@ -3,16 +3,18 @@ import World
 
 /// What websites and users are told of beside their logins: rows of the outbox, written with the change itself.
 enum News {
-    /// So long it is tried to tell somebody.
+    /// So long it is tried to mail somebody.
     static let life = Duration.seconds(24 * 3600)
 
     /// To be put behind the change's audit, whose row may have an id of its own. Websites without a callback and users
     /// without an address get no row.
     ///
-    /// - Parameter event: nothing is told unless the audit calls the change so; nil where it is always told.
+    /// - Parameters:
+    ///   - challenge: whose end the website is told of before this.
+    ///   - event: nothing is told unless the audit calls the change so; nil where it is always told.
     static func steps(
-        _ announcement: Announcement, user: UserID, device: DeviceID?, after event: String? = nil, at now: Timestamp,
-        as operation: Operation, noted: OperationID? = nil
+        _ announcement: Announcement, user: UserID, device: DeviceID?, challenge: ChallengeID? = nil,
+        after event: String? = nil, at now: Timestamp, as operation: Operation, noted: OperationID? = nil
     ) -> [Step] {
         func values(_ kind: String, _ more: SQLValue...) -> [SQLValue] {
             let id: ErrandID = operation.identifier("\(kind) \(announcement.rawValue)")
@@ -20,25 +22,23 @@ enum News {
             return [.id(id), .word(announcement), .id(device), .moment(now)] + more + audit
         }
         return [
-            Step(toWebsite, values: values("callback")),
+            Step(toWebsite, values: values("callback", .moment(now + Calls.life), .moment(now), .id(challenge))),
             Step(toUser, values: values("mail", .moment(now + life), .moment(now))),
         ]
     }
 }
 
 /// Two equal requests at one moment are one change, and tell it once.
-private let once = " /*M! ON DUPLICATE KEY UPDATE id = outbox.id */ /*S! ON CONFLICT DO NOTHING */"
-
 private let told = """
     AND EXISTS (SELECT 1 FROM audit WHERE operation = ? AND event = coalesce(?, event))
-    """ + once
+    """ + OutboxRows.once
 
-/// Without a due time: nothing of this version delivers them.
 private let toWebsite = Statement(
     """
-    INSERT INTO outbox (id, kind, event, device_id, user_id, created_at, attempts)
-    SELECT ?, 'callback', ?, ?, u.id, ?, 0 FROM user u JOIN website w ON w.id = u.website_id
-    WHERE u.id = ? AND w.callback IS NOT NULL
+    INSERT INTO outbox (id, kind, event, device_id, created_at, expires_at, call_at, challenge_id, place, website_id,
+    user_id, attempts)
+    SELECT ?, '\(Calls.kind)', ?, ?, ?, ?, ?, ?, \(Calls.afterEnd), w.id, u.id, 0
+    FROM user u JOIN website w ON w.id = u.website_id WHERE u.id = ? AND w.callback IS NOT NULL
     """ + " " + told)
 
 /// Its address is looked up when it is sent: the user may have another one by then.

@@ -20,17 +20,7 @@ extension Store: AnswerStore {
                 guard let row = rows[0].first else { return nil }
                 var steps: [ChallengeRow.Step] = []
                 for step in rows[1] { steps.append(try ChallengeSteps.read(step)) }
-                let life = ChallengeLife(
-                    state: try row.word(2), decision: try row.optionalWord(3), reason: try row.optionalWord(4),
-                    expiresAt: try row.moment(5))
-                return ChallengeRow(
-                    id: try row.id(0), user: try row.id(1), token: try row.id(14), life: life, policy: try row.text(6),
-                    context: try row.blob(7), nonce: try row.blob(15), number: try row.optionalText(8),
-                    factor: try row.optionalWord(9),
-                    proof: try row.optionalWord(10), device: try row.optionalID(11),
-                    receipt: try row.optionalText(16), uv: try row.optionalWord(17),
-                    approves: try row.optionalBlob(18), decidedAt: try row.optionalMoment(12),
-                    operation: try row.id(13), steps: steps)
+                return try row.challenge(0, steps)
             })
     }
 
@@ -78,6 +68,7 @@ extension Store: AnswerStore {
             }
         }
         writes.append(Step(dropErrands, values: [.id(closing.challenge)] + mine))
+        writes.append(Decided.told(closing.challenge, at: closing.at, as: operation))
         let outcome = life.decision?.rawValue ?? life.reason?.rawValue
         writes.append(Step(auditEnd, values: [.id(operation), now, .text("\(closing.event)"), .text(outcome)] + mine))
         writes += consequence?.after ?? []
@@ -138,11 +129,8 @@ extension ChallengeLife {
     }
 }
 
-private let challengeColumns = """
-    SELECT c.id, c.user_id, c.state, c.decision, c.reason, c.expires_at, c.policy, c.context, c.number, c.factor,
-    c.proof, c.device_id, c.decided_at, c.operation, u.token, c.nonce, c.receipt, c.uv, c.approves
-    FROM challenge c JOIN user u ON u.id = c.user_id WHERE c.id = ? AND
-    """
+private let challengeColumns =
+    "SELECT " + Challenges.columns + " FROM challenge c JOIN user u ON u.id = c.user_id WHERE c.id = ? AND"
 private let challengeOfUser = Statement(challengeColumns + " c.user_id = ?")
 private let challengeOfWebsite = Statement(challengeColumns + " c.website_id = ?")
 
@@ -209,7 +197,8 @@ private let forgetFailures = Statement(
     (SELECT 1 FROM challenge c WHERE c.id = ? AND c.operation = ? AND c.number IS NOT NULL)
     """)
 
-private let dropErrands = Statement("DELETE FROM outbox WHERE challenge_id = ? AND" + Closings.ended)
+private let dropErrands = Statement(
+    "DELETE FROM outbox WHERE challenge_id = ? AND" + OutboxRows.butCallbacks + " AND" + Closings.ended)
 
 private let auditEnd = Statement(
     Audit.columns + """

@@ -44,6 +44,7 @@ extension Store: AskStore {
             Step(supersede, values: [now, .id(operation), .id(challenge.user), now] + user),
             Steps.skip(of: challenge.user, at: challenge.askedAt, by: operation),
             Step(dropErrands, values: superseded),
+            Decided.told(of: challenge.user, at: challenge.askedAt, as: operation),
             Step(auditSuperseded, values: [now] + superseded),
         ]
         for push in challenge.pushes {
@@ -70,7 +71,9 @@ extension Store: AskStore {
             writes.append(Step(insertNext, values: [.id(next.id), .moment(next.due), .id(next.holder)] + stored))
         }
         writes += [
-            Step(auditAsk, values: [.id(operation), now] + stored)
+            Step(auditAsk, values: [.id(operation), now] + stored),
+            // Of one that is born ended: /login says nothing of that.
+            Decided.told(challenge.id, at: challenge.askedAt, as: operation),
         ]
         let change = Change(
             "ask", operation, writes,
@@ -170,7 +173,7 @@ private let dropErrands = Statement(
     DELETE /*M! o */ FROM outbox
     /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE */
     /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
-    """ + " " + superseded + " /*S! ) */")
+    """ + " " + superseded + " /*S! ) */ AND" + OutboxRows.butCallbacks)
 
 /// Pushes are counted by the steps that began with one: a challenge's factor is in the end the one that decided.
 private let insertPush = Statement(

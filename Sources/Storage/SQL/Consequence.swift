@@ -30,6 +30,8 @@ struct Consequence {
     /// The phone whose answer it was; nil where a code was.
     private let device: DeviceID?
     private let challenge: ChallengeID?
+    /// With which it began: whoever is told of its end is told of that before.
+    private let cause: ChallengeID?
     private let proof: Proof?
     private let at: Timestamp
     private let operation: Operation
@@ -51,6 +53,7 @@ struct Consequence {
         user = phone.user
         device = phone.id
         challenge = closing.challenge
+        cause = challenge
         proof = closing.proof
         at = closing.at
         self.operation = operation
@@ -73,6 +76,7 @@ struct Consequence {
         user = report.phone.user
         device = report.phone.id
         challenge = report.challenge
+        cause = challenge
         proof = .signed
         at = report.at
         self.operation = operation
@@ -86,6 +90,7 @@ struct Consequence {
         user = wrong.user
         device = nil
         challenge = nil
+        cause = wrong.challenge
         proof = .code
         at = wrong.at
         self.operation = operation
@@ -101,6 +106,7 @@ struct Consequence {
             Step(Locks.endOpen, values: [.word(reason), now, .id(operation), .id(user), now] + changed))
         steps.append(Steps.skip(of: user, at: at, by: operation))
         steps.append(Step(Locks.dropErrands, .id(user), .id(operation)))
+        steps.append(Decided.told(of: user, at: at, as: operation))
         steps.append(Locks.auditEnded(user, reason, at: at, as: operation))
         steps.append(
             Step(
@@ -108,7 +114,8 @@ struct Consequence {
                 values: [.id(own), now, .word(kind), .id(challenge), .id(device), .word(proof)] + changed))
         // Whoever tricked the user into an approval must not come back with it once the user is unlocked.
         if becomes == .frozen { steps += Unspent.ended(of: user, but: device, by: .id(own)) }
-        return steps + News.steps(kind, user: user, device: device, at: at, as: operation, noted: own)
+        return steps
+            + News.steps(kind, user: user, device: device, challenge: cause, at: at, as: operation, noted: own)
     }
 
     var reads: [Step] {

@@ -56,9 +56,13 @@ extension Store: DeliverStore {
         return try await run(Query(change: Change("settle", operation, writes)) { rows in rows.happened })
     }
 
-    public func postpone(_ errand: ErrandID, until: Timestamp) async throws(StoreFailure) {
-        let script = Script("postpone", writes: [Step(putBack, .moment(until), .id(errand))])
-        try await run(Query(script: script) { _ in () })
+    public func postpone(
+        _ errand: ErrandID, by relay: RelayID, until: Timestamp
+    ) async throws(StoreFailure) -> Bool {
+        let script = Script(
+            "postpone", writes: [Step(putBack, .moment(until), .id(errand), .id(relay))],
+            reads: [Step(Postponed.isThere, .id(errand), .moment(until))])
+        return try await run(Query(script: script) { rows in !rows[0].isEmpty })
     }
 }
 
@@ -96,4 +100,12 @@ private let dropToken = Statement(
     WHERE push_token_at <= ? AND push_token = ? AND id = (SELECT o.device_id FROM outbox o WHERE o.id = ?) AND
     """ + Settling.settled)
 
-private let putBack = Statement("UPDATE outbox SET holder = NULL, claim = NULL, due_at = ? WHERE id = ?")
+private let putBack = Statement(
+    "UPDATE outbox SET holder = NULL, claim = NULL, due_at = ? WHERE id = ? AND" + Postponed.isOurs)
+
+/// Whoever was halted for long may find that another relay took the row, or has settled it.
+enum Postponed {
+    /// Of the relay that asks; or nobody's, where it was freed and not yet taken.
+    static let isOurs = " (holder = ? OR holder IS NULL)"
+    static let isThere = Statement("SELECT 1 FROM outbox WHERE id = ? AND holder IS NULL AND due_at = ?")
+}

@@ -83,6 +83,7 @@ public enum Phones {
             Step(endApprovals, now, done, user, now, done),
             Steps.skip(of: change.user, at: change.at, by: operation),
             Step(dropErrandsOfApprovals, user, done),
+            Decided.told(of: change.user, at: change.at, as: operation),
             Locks.auditEnded(change.user, .cancelled, at: change.at, as: operation),
         ] + Unspent.ended(of: change.user, but: change.device, by: done)
     }
@@ -167,6 +168,6 @@ private let dropErrandsOfApprovals = Statement(
     DELETE /*M! o */ FROM outbox
     /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE */
     /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
-    """ + ofEndedApprovals + " /*S! ) */")
+    """ + ofEndedApprovals + " /*S! ) */ AND" + OutboxRows.butCallbacks)
 
 private let endedApprovals = Statement("SELECT c.id FROM challenge c WHERE" + ofEndedApprovals)

@@ -16,19 +16,16 @@ extension Store: KeepStore {
             })
     }
 
-    public func bury(_ relay: RelayID, at now: Timestamp) async throws(StoreFailure) {
+    public func bury(_ relay: RelayID, at count: Int64?, now: Timestamp) async throws(StoreFailure) {
+        let count = count.map { SQLValue.integer($0) } ?? .null
+        let (at, row) = (SQLValue.moment(now), [SQLValue.id(relay), count, count])
         let script = Script(
-            "bury", writes: [Step(freeErrands, .moment(now), .id(relay)), Step(dropRelay, .id(relay))])
+            "bury",
+            writes: [
+                Step(holdRelay, values: row), Step(freeErrands, values: [at, at, .id(relay), count] + row.dropLast()),
+                Step(freeChore, values: [.id(relay), count] + row.dropLast()), Step(dropRelay, values: row),
+            ])
         try await run(Query(script: script) { _ in () })
-    }
-
-    public func dropKept(before: Timestamp) async throws(StoreFailure) {
-        let script = Script(
-            "tidy",
-            writes: [Step(dropOldAnswers, .moment(before)), TextTallies.drop(before: before)],
-            reads: [Step(oldAnswer, .moment(before))])
-        // One transaction after the other, so that requests come in between.
-        while try await run(Query(script: script) { rows in rows.first?.isEmpty == false }) {}
     }
 
     public func probe() async throws(StoreFailure) {
@@ -44,13 +41,16 @@ private let firstBeat = Statement(
     """)
 private let beats = Statement("SELECT id, beat FROM relay")
 
-private let freeErrands = Statement("UPDATE outbox SET holder = NULL, claim = NULL, due_at = ? WHERE holder = ?")
-private let dropRelay = Statement("DELETE FROM relay WHERE id = ?")
+private let thatRelay = "id = ? AND (? IS NULL OR beat = ?)"
+/// Until the end of the transaction its beat does not move: it is dead for all that follows, or for nothing of it.
+private let holdRelay = Statement("UPDATE relay SET beat = beat WHERE " + thatRelay)
+private let ofThatRelay = " holder = ? AND (? IS NULL OR EXISTS (SELECT 1 FROM relay r WHERE r.id = ? AND r.beat = ?))"
 
-private let dropOldAnswers = Statement(
+/// Each at its own time: callbacks have none but `call_at`.
+private let freeErrands = Statement(
     """
-    DELETE FROM idempotency WHERE
-    /*M! created_at < ? ORDER BY created_at LIMIT 500 */
-    /*S! rowid IN (SELECT rowid FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT 500) */
-    """)
-private let oldAnswer = Statement("SELECT 1 FROM idempotency WHERE created_at < ? LIMIT 1")
+    UPDATE outbox SET due_at = CASE kind WHEN '\(Calls.kind)' THEN due_at ELSE ? END,
+    call_at = CASE kind WHEN '\(Calls.kind)' THEN ? ELSE call_at END, holder = NULL, claim = NULL WHERE
+    """ + ofThatRelay)
+private let freeChore = Statement("UPDATE chore SET holder = NULL WHERE" + ofThatRelay)
+private let dropRelay = Statement("DELETE FROM relay WHERE " + thatRelay)

@@ -56,6 +56,7 @@ public enum Locks {
                         values: [.word(Reason.locked), .moment(now), .id(operation), .id(user), .moment(now)] + mine),
                     Steps.skip(of: user, at: now, by: operation),
                     Step(dropErrands, .id(user), .id(operation)),
+                    Decided.told(of: user, at: now, as: operation),
                     auditEnded(user, .locked, at: now, as: operation),
                 ] + News.steps(.userLocked, user: user, device: nil, after: "user.locked", at: now, as: operation))
         ) { rows in rows.happened }
@@ -83,8 +84,8 @@ public enum Locks {
         DELETE /*M! o */ FROM outbox
         /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE */
         /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
-        c.user_id = ? AND c.operation = ? /*S! ) */
-        """)
+        c.user_id = ? AND c.operation = ? /*S! ) */ AND
+        """ + OutboxRows.butCallbacks)
 }
 
 /// What a user called fraud stays a freeze.

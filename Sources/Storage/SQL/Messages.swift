@@ -30,14 +30,15 @@ extension Store: MessageStore {
         return try await run(Query(change: Change("settle", operation, writes)) { rows in rows.happened })
     }
 
-    public func postpone(_ pause: MessagePause) async throws(StoreFailure) {
+    public func postpone(_ pause: MessagePause, by relay: RelayID) async throws(StoreFailure) -> Bool {
         let script = Script(
             "postpone",
             writes: [
                 Step(
-                    putBack, .moment(pause.until), .text(pause.reason), .moment(pause.doubtedAt), .id(pause.errand))
-            ])
-        try await run(Query(script: script) { _ in () })
+                    putBack, .moment(pause.until), .text(pause.reason), .moment(pause.doubtedAt), .id(pause.errand),
+                    .id(relay))
+            ], reads: [Step(Postponed.isThere, .id(pause.errand), .moment(pause.until))])
+        return try await run(Query(script: script) { rows in !rows[0].isEmpty })
     }
 
     public func backlog(at now: Timestamp) async throws(StoreFailure) -> Backlog {
@@ -46,10 +47,6 @@ extension Store: MessageStore {
             Query(script: script) { rows throws(StoreFailure) in
                 Backlog(oldestDue: try rows[0].first?.moment(0), dead: try rows[1].first?.integer(0) ?? 0)
             })
-    }
-
-    public func dropDead(before: Timestamp) async throws(StoreFailure) {
-        try await run(Query(script: Script("tidy", writes: [Step(dropOldDead, .moment(before))])) { _ in () })
     }
 }
 
@@ -104,7 +101,7 @@ private let oldestDue = Statement("SELECT due_at FROM outbox WHERE due_at <= ? O
 
 /// Where there is no due time, the index of those is looked at alone.
 private let countDead = Statement("SELECT count(*) FROM outbox WHERE due_at IS NULL AND dead_at IS NOT NULL")
-private let dropOldDead = Statement("DELETE FROM outbox WHERE due_at IS NULL AND dead_at < ?")
 
 private let putBack = Statement(
-    "UPDATE outbox SET holder = NULL, claim = NULL, due_at = ?, reason = ?, doubted_at = ? WHERE id = ?")
+    "UPDATE outbox SET holder = NULL, claim = NULL, due_at = ?, reason = ?, doubted_at = ? WHERE id = ? AND"
+        + Postponed.isOurs)

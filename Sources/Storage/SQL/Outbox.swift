@@ -4,6 +4,13 @@ import World
 
 /// Rows of the outbox that several verbs write.
 enum OutboxRows {
+    /// The end of statements that write a row under an id which follows from what it is for: what is done twice is written
+    /// once.
+    static let once = " /*M! ON DUPLICATE KEY UPDATE id = outbox.id */ /*S! ON CONFLICT DO NOTHING */"
+
+    /// Of what drops the errands of a challenge. That it has ended is told all the same, and what came of it.
+    static let butCallbacks = " kind <> '\(Calls.kind)'"
+
     /// A code is to be sent: its row, the counter that it is made of, and the factor that goes on to the next one. To be
     /// put behind the audit of the change that calls for it, whose guards repeat the counter that was read. Nothing is
     /// written without that audit, or where the newest step of the challenge says that this factor was refused.

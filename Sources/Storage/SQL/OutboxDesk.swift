@@ -15,8 +15,8 @@ public enum OutboxDesk {
             /// Its time is over, and nobody has taken it yet.
             case due
             case waiting
-            /// For a courier that this installation has not.
-            case parked
+            /// A callback to a website that is not called any more: until an operator enables it.
+            case shelved
         }
 
         public let id: ErrandID
@@ -27,6 +27,7 @@ public enum OutboxDesk {
         public let username: String?
         public let challenge: ChallengeID?
         public let createdAt: Timestamp?
+        /// Of a dead one nil.
         public let dueAt: Timestamp?
         public let expiresAt: Timestamp?
         public let deadAt: Timestamp?
@@ -35,13 +36,19 @@ public enum OutboxDesk {
         public let reason: String?
         public let holder: RelayID?
         public let holderLives: Bool
+        /// It goes to a website that is not called any more.
+        public let isShelved: Bool
 
         public func state(at now: Timestamp) -> State {
-            if deadAt != nil { return .dead }
-            guard let dueAt else { return .parked }
-            if holder != nil { return holderLives ? .held : .left }
+            guard deadAt == nil, let dueAt else { return .dead }
+            if holder != nil, holderLives { return .held }
+            if isShelved { return .shelved }
+            if holder != nil { return .left }
             return dueAt <= now ? .due : .waiting
         }
+
+        /// What a website is told stays in the outbox when its login has ended; whatever else belongs to a login goes with it.
+        public var goesWithLogin: Bool { challenge != nil && kind != "callback" }
     }
 
     /// Which rows; nil stands for all.
@@ -81,10 +88,13 @@ public enum OutboxDesk {
         change(
             "replay", id, at: now, as: operation,
             Step(auditReplay, .id(operation), .moment(now), .id(id)),
-            Step(revive, .moment(now), .moment(now + News.life), .id(id), .id(operation)))
+            Step(
+                revive, .moment(now), .moment(now + News.life), .id(id), .id(operation)),
+            Step(
+                reviveCall, .moment(now), .moment(now + Calls.life), .id(id), .id(operation)))
     }
 
-    /// Takes a row out that belongs to no login; false where there is none. What belongs to a login goes with it.
+    /// Takes a row out that does not go with its login; false where there is none.
     public static func drop(_ id: ErrandID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
             "drop", id, at: now, as: operation,
@@ -105,15 +115,19 @@ extension Row {
             username: try optionalText(4), challenge: try optionalID(5), createdAt: try optionalMoment(6),
             dueAt: try optionalMoment(7), expiresAt: try optionalMoment(8), deadAt: try optionalMoment(9),
             attempts: try integer(10), reason: try optionalText(11), holder: try optionalID(12),
-            holderLives: try bool(13))
+            holderLives: try bool(13), isShelved: try bool(14))
     }
 }
 
 private let columns = """
-    SELECT o.id, o.kind, o.event, w.name, u.username, o.challenge_id, o.created_at, o.due_at, o.expires_at, o.dead_at,
-    o.attempts, o.reason, o.holder, CASE WHEN EXISTS (SELECT 1 FROM relay r WHERE r.id = o.holder) THEN 1 ELSE 0 END
+    SELECT o.id, o.kind, o.event, w.name, u.username, o.challenge_id, o.created_at, coalesce(o.due_at, o.call_at),
+    o.expires_at, o.dead_at, o.attempts, o.reason, o.holder,
+    CASE WHEN EXISTS (SELECT 1 FROM relay r WHERE r.id = o.holder) THEN 1 ELSE 0 END,
+    CASE WHEN EXISTS (SELECT 1 FROM callback cb WHERE cb.website_id = o.website_id AND cb.state = 'disabled')
+    THEN 1 ELSE 0 END
     FROM outbox o LEFT JOIN challenge c ON c.id = o.challenge_id
-    LEFT JOIN user u ON u.id = coalesce(o.user_id, c.user_id) LEFT JOIN website w ON w.id = u.website_id
+    LEFT JOIN user u ON u.id = coalesce(o.user_id, c.user_id)
+    LEFT JOIN website w ON w.id = coalesce(o.website_id, u.website_id)
     """
 
 private let rows = Statement(
@@ -124,17 +138,24 @@ private let rows = Statement(
 private let rowByID = Statement(columns + " WHERE o.id = ?")
 
 private let ofErrand =
-    " u.website_id, u.id, NULL, o.device_id, o.event, NULL FROM outbox o JOIN user u ON u.id = o.user_id"
+    " u.website_id, u.id, o.challenge_id, o.device_id, o.event, NULL FROM outbox o JOIN user u ON u.id = o.user_id"
 
 private let auditReplay = Statement(
     Audit.columns + " SELECT ?, ?, 'outbox.replayed'," + ofErrand + " WHERE o.id = ? AND o.dead_at IS NOT NULL"
         + Audit.once)
 
 private let auditDrop = Statement(
-    Audit.columns + " SELECT ?, ?, 'outbox.dropped'," + ofErrand + " WHERE o.id = ? AND o.challenge_id IS NULL"
-        + Audit.once)
+    Audit.columns + " SELECT ?, ?, 'outbox.dropped'," + ofErrand
+        + " WHERE o.id = ? AND (o.challenge_id IS NULL OR o.kind = 'callback')" + Audit.once)
 
 private let revive = Statement(
     """
-    UPDATE outbox SET dead_at = NULL, doubted_at = NULL, attempts = 0, due_at = ?, expires_at = ? WHERE id = ? AND
+    UPDATE outbox SET dead_at = NULL, doubted_at = NULL, attempts = 0, due_at = ?, expires_at = ?
+    WHERE id = ? AND kind <> 'callback' AND
+    """ + Settling.settled)
+
+private let reviveCall = Statement(
+    """
+    UPDATE outbox SET dead_at = NULL, attempts = 0, holder = NULL, claim = NULL, call_at = ?, expires_at = ?
+    WHERE id = ? AND kind = 'callback' AND
     """ + Settling.settled)

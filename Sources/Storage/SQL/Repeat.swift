@@ -47,10 +47,12 @@ extension Store: RepeatStore {
         try await run(Query(script: script) { _ in () })
     }
 
-    public func release(_ repeatable: Repeatable, as operation: OperationID) async throws(StoreFailure) {
+    public func release(_ ended: [OperationID: Repeatable]) async throws(StoreFailure) {
         let script = Script(
             "idempotency",
-            writes: [Step(freeRow, .id(repeatable.website), .blob(repeatable.digest), .id(operation))])
+            writes: ended.map { operation, repeatable in
+                Step(freeRow, .id(repeatable.website), .blob(repeatable.digest), .id(operation))
+            })
         try await run(Query(script: script) { _ in () })
     }
 }

@@ -18,6 +18,24 @@ extension Store: ResealStore {
             })
     }
 
+    public func callbacks(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedSecrets] {
+        let read = Step(sealedCallbacks, .text(key), .integer(Int64(skipping)))
+        return try await run(
+            Query(script: Script("reseal", reads: [read])) { rows throws(StoreFailure) in
+                var secrets: [SealedSecrets] = []
+                for row in rows[0] { secrets.append(SealedSecrets(website: try row.id(0), secrets: try row.blob(1))) }
+                return secrets
+            })
+    }
+
+    /// Run twice, it changes nothing the second time.
+    public func reseal(_ secrets: [ResealedSecrets]) async throws(StoreFailure) {
+        let writes = secrets.map {
+            Step(sealCallbackAnew, .blob($0.new), .text($0.key), .id($0.website), .blob($0.old))
+        }
+        try await run(Query(script: Script("reseal", writes: writes)) { _ in () })
+    }
+
     /// Run twice, it changes nothing the second time.
     public func reseal(_ factors: [ResealedFactor]) async throws(StoreFailure) {
         let writes = factors.map { Step(sealAnew, .blob($0.new), .text($0.key), .id($0.id), .blob($0.old)) }
@@ -28,12 +46,15 @@ extension Store: ResealStore {
 /// What is sealed under which of the installation's keys.
 public enum KeyUse {
     /// By the id of the key.
-    public static let factors = Query(
-        script: Script("rekey", reads: [Step(factorsByKey)])
-    ) { rows throws(StoreFailure) -> [String: Int64] in
-        var counts: [String: Int64] = [:]
-        for row in rows[0] { counts[try row.text(0)] = try row.integer(1) }
-        return counts
+    public static let factors = counted(factorsByKey)
+    public static let callbacks = counted(callbacksByKey)
+
+    private static func counted(_ statement: Statement) -> Query<[String: Int64]> {
+        Query(script: Script("rekey", reads: [Step(statement)])) { rows throws(StoreFailure) -> [String: Int64] in
+            var counts: [String: Int64] = [:]
+            for row in rows[0] { counts[try row.text(0)] = try row.integer(1) }
+            return counts
+        }
     }
 
     /// Answers that are kept for repeated requests: they say under which key in their first bytes, and are kept for a day.
@@ -53,6 +74,13 @@ private let sealedFactors = Statement(
     """)
 
 private let sealAnew = Statement("UPDATE factor SET secret = ?, sealed_by = ? WHERE id = ? AND secret = ?")
+
+/// One for each website.
+private let sealedCallbacks = Statement(
+    "SELECT website_id, secrets FROM callback WHERE sealed_by = ? ORDER BY website_id LIMIT 100 OFFSET ?")
+private let sealCallbackAnew = Statement(
+    "UPDATE callback SET secrets = ?, sealed_by = ? WHERE website_id = ? AND secrets = ?")
+private let callbacksByKey = Statement("SELECT sealed_by, count(*) FROM callback GROUP BY sealed_by")
 
 private let factorsByKey = Statement(
     "SELECT sealed_by, count(*) FROM factor WHERE sealed_by IS NOT NULL GROUP BY sealed_by")

@@ -30,6 +30,19 @@ enum SchemaText {
             created_at datetime(3) NOT NULL
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
+        -- How it stands with the callbacks of a website. The row is there while the website has a callback.
+        CREATE TABLE IF NOT EXISTS callback (
+            website_id binary(16) NOT NULL PRIMARY KEY,
+            secrets blob NOT NULL,                  -- sealed: the secrets that are signed with, the newest first, two at most
+            sealed_by varchar(64) NOT NULL,         -- under which key
+            former_until datetime(3),               -- until when the second is signed with, too
+            state varchar(16) NOT NULL,             -- active, disabled
+            stopped_by varchar(16),                 -- of a disabled one: failures, gone, operator
+            since datetime(3),                      -- of a disabled one: since when; else: nothing has arrived since then,
+            tries int NOT NULL,                     -- in so many tries
+            operation binary(16) NOT NULL
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
         -- The users of each website. The token is what the website got at /register; logs and audit know the id alone.
         CREATE TABLE IF NOT EXISTS user (
             id binary(16) NOT NULL PRIMARY KEY,
@@ -43,7 +56,7 @@ enum SchemaText {
             state varchar(16) NOT NULL,             -- active; locked (too many wrong answers), frozen ("this was not me")
             stopped_by varchar(16),                 -- of one locked or frozen: phone (its answers), code (wrong ones), or operator, who alone undoes it
             proved_at datetime(3),                  -- since when a factor of the user's own is bound: a further one needs approval
-            challenge_id binary(16),                -- the newest challenge
+            challenge_id binary(16),                -- the newest challenge; after keep.logins its row is gone
             created_at datetime(3) NOT NULL,
             operation binary(16) NOT NULL,
             UNIQUE (token),
@@ -64,6 +77,7 @@ enum SchemaText {
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
         CREATE INDEX IF NOT EXISTS activation_user ON activation (user_id);
+        CREATE INDEX IF NOT EXISTS activation_age ON activation (expires_at);
 
         -- The phones. A phone that a website binds itself (answers: website) has a push token and no key.
         CREATE TABLE IF NOT EXISTS device (
@@ -148,7 +162,7 @@ enum SchemaText {
             PRIMARY KEY (period, scope)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
-        -- The logins that were asked for.
+        -- The logins that were asked for, and have not been over for longer than keep.logins (see the settings).
         CREATE TABLE IF NOT EXISTS challenge (
             id binary(16) NOT NULL PRIMARY KEY,
             website_id binary(16) NOT NULL,
@@ -176,6 +190,7 @@ enum SchemaText {
 
         CREATE INDEX IF NOT EXISTS challenge_user ON challenge (user_id, decided_at);
         CREATE INDEX IF NOT EXISTS challenge_asked ON challenge (user_id, asked_at);
+        CREATE INDEX IF NOT EXISTS challenge_age ON challenge (asked_at);
 
         -- What was tried under each challenge, in order.
         CREATE TABLE IF NOT EXISTS step (
@@ -190,10 +205,13 @@ enum SchemaText {
 
         -- What is still to be done, written with the change that calls for it. A relay leases a row before it acts on it.
         CREATE TABLE IF NOT EXISTS outbox (
-            id binary(16) NOT NULL PRIMARY KEY,     -- of a push: its apns-id
+            id binary(16) NOT NULL PRIMARY KEY,     -- of a push: its apns-id; of a callback: its webhook-id
             kind varchar(16) NOT NULL,              -- push, mail, sms, callback; next: the next factor begins; expiry
             event varchar(32),                      -- of a callback or mail: what it tells
             user_id binary(16),                     -- of a callback or mail: about whom
+            website_id binary(16),                  -- of a callback: who is told,
+            place int,                              -- in which order of those about one challenge, the lowest first,
+            call_at datetime(3),                    -- and when next; null: dead
             challenge_id binary(16),
             device_id binary(16),
             factor_id binary(16),                   -- of a code: which factor's,
@@ -205,13 +223,14 @@ enum SchemaText {
             doubted_at datetime(3),                 -- since when it may have been taken over, or not: it is sent once more at most
             dead_at datetime(3),                    -- since when nobody tries any more: an operator may (twoefay outbox)
             reason varchar(64),                     -- what came of the last try
-            due_at datetime(3),                     -- null: dead, or for a courier that this installation has not
+            due_at datetime(3),                     -- null: dead, or a callback
             attempts int NOT NULL,
             holder binary(16),                      -- the relay that acts on it now
             claim binary(16)                        -- with which claim it took the row
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
-        CREATE INDEX IF NOT EXISTS outbox_due ON outbox (due_at);
+        CREATE INDEX IF NOT EXISTS outbox_due ON outbox (due_at, dead_at, kind);
+        CREATE INDEX IF NOT EXISTS outbox_call ON outbox (website_id, dead_at, call_at);
         CREATE INDEX IF NOT EXISTS outbox_challenge ON outbox (challenge_id);
         CREATE INDEX IF NOT EXISTS outbox_claim ON outbox (claim);
         CREATE INDEX IF NOT EXISTS outbox_user ON outbox (user_id);
@@ -221,6 +240,12 @@ enum SchemaText {
             id binary(16) NOT NULL PRIMARY KEY,
             beat bigint NOT NULL,
             started_at datetime(3) NOT NULL
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        -- What one relay does for all of them, as long as it lives: to take out of the store what nobody needs any more.
+        CREATE TABLE IF NOT EXISTS chore (
+            name varchar(32) NOT NULL PRIMARY KEY,  -- tidy
+            holder binary(16)                       -- the relay that does it; null, or one without a row: the next one takes it
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
         -- The answers kept for requests that come again under the same Idempotency-Key.
@@ -239,7 +264,9 @@ enum SchemaText {
 
         CREATE INDEX IF NOT EXISTS idempotency_age ON idempotency (created_at);
 
-        -- Every change, once. A script that was committed is known by its operation here.
+        -- Every change, once, for as long as keep.audit says. A script that was committed is known by its operation here. Relays
+        -- read on from the highest id that they know, for who waits. In a cluster each node counts in steps of its own: the order
+        -- of ids is none of things that happened at different relays, and there are gaps. Go by `at`.
         CREATE TABLE IF NOT EXISTS audit (
             id /*M! bigint NOT NULL AUTO_INCREMENT */ /*S! INTEGER */ PRIMARY KEY,
             operation binary(16) NOT NULL,
@@ -262,7 +289,7 @@ enum SchemaText {
             w.name AS website, u.created_at
         FROM user u JOIN website w ON w.id = u.website_id;
 
-        -- For people: how many logins each website asked for in each hour, and how they ended.
+        -- For people: how many logins each website asked for in each hour, and how they ended, as far back as keep.logins.
         CREATE VIEW IF NOT EXISTS LoginsByHour AS
         SELECT w.name AS website, substr(c.asked_at, 1, 13) AS hour, count(*) AS logins,
             sum(CASE WHEN c.decision = 'approve' THEN 1 ELSE 0 END) AS approved,
@@ -280,9 +307,9 @@ enum SchemaText {
         FROM challenge c JOIN website w ON w.id = c.website_id JOIN user u ON u.id = c.user_id
         WHERE c.decided_at IS NULL;
 
-        -- For people: the audit with ids as the wire and the log write them.
+        -- For people: the audit with ids as the wire and the log write them. ORDER BY at, id.
         CREATE VIEW IF NOT EXISTS AuditTrail AS
-        SELECT a.id, a.at, a.event, w.name AS website, lower(hex(a.user_id)) AS user,
+        SELECT a.at, a.id, a.event, w.name AS website, lower(hex(a.user_id)) AS user,
             lower(hex(a.challenge_id)) AS challenge, lower(hex(a.device_id)) AS device, a.outcome, a.proof
         FROM audit a LEFT JOIN website w ON w.id = a.website_id;
         """#

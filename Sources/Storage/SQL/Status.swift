@@ -17,26 +17,42 @@ public struct StoreStatus: Sendable, Equatable {
     public let waiting: [Waiting]
     /// What nobody tries any more.
     public let dead: Int64
+    /// Websites that are not called any more though they have a callback, and what they are still to be told.
+    public let disabled: Int64
+    public let shelved: Int64
 
     public static let query = Query(
-        script: Script("status", reads: [Step(countWebsites), Step(countRelays), Step(countErrands)])
+        script: Script(
+            "status", reads: [Step(countWebsites), Step(countRelays), Step(countErrands), Step(countDisabled)])
     ) { rows throws(StoreFailure) in
         var waiting: [Waiting] = []
-        // What only a later version delivers is not due at any time.
         var dead: Int64 = 0
+        var shelved: Int64 = 0
         for row in rows[2] {
             dead += try row.integer(3)
+            shelved += try row.integer(4)
             guard let oldestDue = try row.optionalMoment(2) else { continue }
             waiting.append(Waiting(kind: try row.text(0), count: try row.integer(1), oldestDue: oldestDue))
         }
         return StoreStatus(
             websites: try rows[0].first?.integer(0) ?? 0, relays: try rows[1].first?.integer(0) ?? 0, waiting: waiting,
-            dead: dead)
+            dead: dead, disabled: try rows[3].first?.integer(0) ?? 0, shelved: shelved)
     }
 
     static let countRelays = Statement("SELECT count(*) FROM relay")
 }
 
 private let countWebsites = Statement("SELECT count(*) FROM website WHERE state = 'active'")
+private let countDisabled = Statement(
+    "SELECT count(*) FROM callback cb JOIN website w ON w.id = cb.website_id "
+        + "WHERE cb.state = 'disabled' AND w.callback IS NOT NULL")
+
+/// What is shelved is not due at any time.
 private let countErrands = Statement(
-    "SELECT kind, count(due_at), min(due_at), count(dead_at) FROM outbox GROUP BY kind ORDER BY kind")
+    """
+    SELECT o.kind, count(CASE WHEN cb.website_id IS NULL THEN coalesce(o.due_at, o.call_at) END),
+    min(CASE WHEN cb.website_id IS NULL THEN coalesce(o.due_at, o.call_at) END), count(o.dead_at),
+    count(CASE WHEN cb.website_id IS NOT NULL THEN o.call_at END)
+    FROM outbox o LEFT JOIN callback cb ON cb.website_id = o.website_id AND cb.state = 'disabled'
+    GROUP BY o.kind ORDER BY o.kind
+    """)

@@ -5,11 +5,13 @@ import World
 extension Store: TextLedger {
     public func note(_ sent: SentText) async throws(StoreFailure) {
         let day = SQLValue.text(TextCharge.day(sent.at))
+        // The message's own id: one that is sent anew counts anew, and has the row that a retry looks for.
         let script = Script(
-            "note text",
-            writes: ["", sent.prefix.text].map { scope in
-                Step(addSent, day, .text(scope), .integer(Int64(sent.parts)), .integer(sent.cost))
-            })
+            "note text", operation: sent.message.bytes,
+            writes: [Step(auditSent, .id(sent.message), .moment(sent.at), .text(sent.prefix.text))]
+                + ["", sent.prefix.text].map { scope in
+                    Step(addSent, day, .text(scope), .integer(Int64(sent.parts)), .integer(sent.cost))
+                })
         try await run(Query(script: script) { _ in () })
     }
 }
@@ -45,10 +47,8 @@ public struct TextAccount: Sendable, Equatable {
     }
 }
 
-enum TextTallies {
-    /// Hours and users of days before that one are of no use any more; days are kept for whoever does the accounts.
-    static func drop(before moment: Timestamp) -> Step { Step(dropOld, .text(TextCharge.day(moment))) }
-}
+private let auditSent = Statement(
+    Audit.columns + " VALUES (?, ?, 'sms.accounted', NULL, NULL, NULL, NULL, ?, NULL)" + Audit.once)
 
 private let addSent = Statement(
     """
@@ -64,6 +64,3 @@ private let readDay = Statement(
     SELECT scope, messages, sent, parts, cost FROM text_tally WHERE period = ? AND length(scope) < 9
     ORDER BY messages DESC, scope
     """)
-
-private let dropOld = Statement(
-    "DELETE FROM text_tally WHERE period < ? AND (length(period) = 13 OR length(scope) = 32)")

@@ -1,3 +1,4 @@
+import Calling
 import Domain
 import Relay
 import World
@@ -10,12 +11,12 @@ public enum Websites {
         public let displayName: String
         /// JSON of the policies that differ from the installation's.
         public let policy: String
-        public let callback: String?
+        public let callback: Callbacks.New?
         public let keyThumbprint: [UInt8]
         public let createdAt: Timestamp
 
         public init(
-            id: WebsiteID, name: String, displayName: String, policy: String, callback: String?,
+            id: WebsiteID, name: String, displayName: String, policy: String, callback: Callbacks.New?,
             keyThumbprint: [UInt8], createdAt: Timestamp
         ) {
             self.id = id
@@ -49,6 +50,8 @@ public enum Websites {
         public let state: String
         public let users: Int64
         public let createdAt: Timestamp
+        /// Nil where there is no callback.
+        public let standing: CallStanding?
     }
 
     /// False when the name was given to a website before: a name is never given twice.
@@ -59,12 +62,14 @@ public enum Websites {
                 [
                     Step(
                         insertWebsite, .id(website.id), .text(website.name), .text(website.displayName),
-                        .text(website.policy), .text(website.callback), .moment(website.createdAt), .id(operation)),
+                        .text(website.policy), .text(website.callback?.url), .moment(website.createdAt), .id(operation)),
                     Step(
                         insertKey, .blob(website.keyThumbprint), .moment(website.createdAt), .id(website.id),
                         .id(operation)),
                     Step(auditWebsite, .id(operation), .moment(website.createdAt), .id(website.id), .id(operation)),
-                ])
+                ]
+                    + Callbacks.steps(
+                        of: website.id, from: nil, to: website.callback?.url, website.callback?.secrets, as: operation))
         ) { rows in rows.happened }
     }
 
@@ -81,8 +86,11 @@ public enum Websites {
     }
 
     /// False when it is not any more as it was read: somebody else has changed it meanwhile.
+    ///
+    /// - Parameter secrets: of a callback where there was none.
     public static func edit(
-        _ website: WebsiteID, from old: Traits, to new: Traits, at now: Timestamp, as operation: Operation
+        _ website: WebsiteID, from old: Traits, to new: Traits, secrets: Callbacks.Secrets? = nil, at now: Timestamp,
+        as operation: Operation
     ) -> Query<Bool> {
         Query(
             change: Change(
@@ -92,7 +100,7 @@ public enum Websites {
                         updateWebsite, .text(new.displayName), .text(new.policy), .text(new.callback), .id(operation),
                         .id(website), .text(old.displayName), .text(old.policy), .text(old.callback)),
                     Step(auditEdit, .id(operation), .moment(now), .id(website), .id(operation)),
-                ])
+                ] + Callbacks.steps(of: website, from: old.callback, to: new.callback, secrets, as: operation))
         ) { rows in rows.happened }
     }
 }
@@ -106,7 +114,8 @@ extension Rows {
                     id: try row.id(0), name: try row.text(1),
                     traits: Websites.Traits(
                         displayName: try row.text(2), policy: try row.text(4), callback: try row.optionalText(5)),
-                    state: try row.text(3), users: try row.integer(6), createdAt: try row.moment(7)))
+                    state: try row.text(3), users: try row.integer(6), createdAt: try row.moment(7),
+                    standing: try row.isNull(8) ? nil : row.standing(8)))
         }
         return list
     }
@@ -145,8 +154,9 @@ private let auditEdit = Statement(
 
 private let websites = """
     SELECT w.id, w.name, w.display_name, w.state, w.policy, w.callback,
-        (SELECT count(*) FROM user u WHERE u.website_id = w.id), w.created_at
-    FROM website w
+        (SELECT count(*) FROM user u WHERE u.website_id = w.id), w.created_at,
+        cb.state, cb.stopped_by, cb.since, cb.tries
+    FROM website w LEFT JOIN callback cb ON cb.website_id = w.id AND w.callback IS NOT NULL
     """
 private let listWebsites = Statement(websites + " ORDER BY w.name")
 private let websiteByName = Statement(websites + " WHERE w.name = ?")

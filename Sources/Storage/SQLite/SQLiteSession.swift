@@ -16,6 +16,9 @@ final class SQLiteSession: Session {
     private var prepared: [SQLiteStatement?] = []
     private var isOpen = true
 
+    /// A file is no host.
+    let place: SessionPlace? = nil
+
     private static let beginWriting = Statement("BEGIN IMMEDIATE")
     private static let beginReading = Statement("BEGIN")
     private static let commit = Statement("COMMIT")

@@ -11,6 +11,9 @@ public enum StorageURL: Sendable, Equatable {
             public var port: UInt16
         }
 
+        /// In the words of logs and metrics.
+        public var places: [String] { socket.map { [$0] } ?? hosts.map(\.description) }
+
         /// Tried in turn, the first one first.
         public var hosts: [Host]
         public var user: String
@@ -148,10 +151,13 @@ extension StorageURL: CustomStringConvertible {
         case .memory: return "sqlite::memory:"
         case .sqlite(let path): return "sqlite:\(path)"
         case .mariadb(let server):
-            let hosts = server.hosts.map { "\($0.name):\($0.port)" }.joined(separator: ",")
-            return "mariadb://\(server.user)@\(server.socket ?? hosts)/\(server.database)"
+            return "mariadb://\(server.user)@\(server.places.joined(separator: ","))/\(server.database)"
         }
     }
+}
+
+extension StorageURL.Server.Host: CustomStringConvertible {
+    public var description: String { "\(name):\(port)" }
 }
 
 extension Substring {

@@ -1,4 +1,5 @@
 import EventLoop
+import Glibc
 import Log
 import Relay
 import Synchronization
@@ -11,6 +12,10 @@ final class Lane: Sendable {
         var batch = 128
         /// Scripts that may wait. One more is refused: memory does not grow when the database hangs.
         var waiting = 10_000
+        /// How long no host has to give a connection until nobody waits for one any more.
+        var patience = Duration.seconds(2)
+        /// Conflicts, one after the other, that are trouble. Fewer are everyday where several relays write.
+        var conflicts = 10
     }
 
     /// A submission with what its earlier tries taught.
@@ -41,21 +46,36 @@ final class Lane: Sendable {
         let isOverWithAWrite: Bool
     }
 
+    /// How it goes with the transactions, one after the other.
+    private struct Course {
+        var trouble: Trouble?
+        var conflicts = 0
+        /// Since when no host gives a connection.
+        var awaySince: Instant?
+        var place: SessionPlace?
+    }
+
     private let purpose: Purpose
     private let limits: Limits
     private let time: any TimeSource
+    private let randomness: any Randomness
     private let worker: any Worker
     private let session: Mutex<any Session>
     private let queue = Mutex(Queue())
-    private let failing = Mutex<Trouble?>(nil)
+    private let course: Mutex<Course>
+    private let conflictCount = Atomic<UInt64>(0)
     private let log: Log
 
     init(
-        _ purpose: Purpose, session: sending any Session, worker: any Worker, time: any TimeSource, limits: Limits,
-        log: Log
+        _ purpose: Purpose, session: sending any Session, worker: any Worker, time: any TimeSource,
+        randomness: any Randomness, limits: Limits, log: Log
     ) {
         self.log = log
         self.purpose = purpose
+        self.randomness = randomness
+        let place = session.place
+        course = Mutex(Course(place: place))
+        if let place { log.info("store.connected", [.host: place.host]) }
         self.session = Mutex(session)
         self.worker = worker
         self.time = time
@@ -63,7 +83,13 @@ final class Lane: Sendable {
     }
 
     /// Why it does not go well, if it does not.
-    var trouble: String? { failing.withLock { $0?.message } }
+    var trouble: String? { course.withLock { $0.trouble?.message } }
+
+    /// The host where it is connected, or was last.
+    var host: String? { course.withLock { $0.place?.host } }
+
+    /// Transactions that were in somebody's way, or waited too long for a lock, and were run again.
+    var conflicts: UInt64 { conflictCount.load(ordering: .relaxed) }
 
     /// From any thread. A refusal comes as an answer at once.
     func submit(_ submission: Submission) {
@@ -133,51 +159,99 @@ final class Lane: Sendable {
     }
 
     private func run(_ batch: [Entry]) {
+        // Those who were in each other's way again and again would be so once more.
+        if batch.contains(where: { $0.failures > Self.patientConflicts }) { pause() }
         var transaction = Transaction(batch, purpose)
         var hasWritten = false
+        var place: SessionPlace?
         let outcome: Result<[[Rows]], SessionFailure> = session.withLock { session in
             let before = session.changes
-            defer { hasWritten = session.changes != before }
+            defer {
+                hasWritten = session.changes != before
+                place = session.place
+            }
             do throws(SessionFailure) {
                 return .success(try transaction.run(on: session))
             } catch {
                 return .failure(error)
             }
         }
+        note(place)
         switch outcome {
         case .success(let results):
             noteSuccess(hasWritten: hasWritten)
             deliver(zip(batch, results).map { ($0.submission, .success($1)) })
         case .failure(let failure):
-            switch failure {
-            case .statement: break
-            // Two that were in each other's way: it is tried again before anybody notices.
-            case .conflict where batch.allSatisfy { $0.failures == 0 }: break
-            case .refused(let message):
-                noteFailure(Trouble(message: message, isOverWithAWrite: purpose == .writing))
-            default: noteFailure(Trouble(message: failure.message, isOverWithAWrite: false))
-            }
+            let isAway = note(failure, hadBegun: transaction.hasBegun)
+            guard !isAway else { return refuse(batch, .unavailable(failure.message)) }
             retry(batch, after: failure, hadBegun: transaction.hasBegun)
         }
     }
 
+    /// These and all that wait.
+    private func refuse(_ batch: [Entry], _ why: StoreFailure) {
+        let waiting = queue.withLock { queue in
+            defer { queue.entries = [] }
+            return queue.entries
+        }
+        deliver((batch + waiting).map { ($0.submission, .failure(why)) })
+    }
+
+    private static let patientConflicts = 3
+
+    /// Of the worker, which has nothing better to do.
+    private func pause() { usleep(1000 + UInt32(randomness.number(below: 19_000))) }
+
     // How it goes is remembered, and logged when that changes.
 
-    private func noteFailure(_ trouble: Trouble) {
-        let before = failing.withLock { failing in
-            defer { failing = trouble }
-            return failing
+    private func note(_ place: SessionPlace?) {
+        let isNew = course.withLock { course in
+            defer { course.place = place }
+            return course.place != place
         }
-        if before == nil { log.warning("store.failing", [.error: trouble.message]) }
+        if isNew, let place { log.notice("store.connected", [.host: place.host]) }
+    }
+
+    /// Whether no host has given a connection for so long that nobody is to wait for one.
+    private func note(_ failure: SessionFailure, hadBegun: Bool) -> Bool {
+        let now = time.instant()
+        let (isNew, isAway) = course.withLock { course -> (Bool, Bool) in
+            let before = course.trouble
+            switch failure {
+            case .statement: break
+            // Somebody was in the way: it is tried again before anybody notices.
+            case .conflict, .locked:
+                conflictCount.wrappingAdd(1, ordering: .relaxed)
+                course.conflicts += 1
+                guard course.conflicts >= limits.conflicts else { break }
+                course.trouble = Trouble(message: failure.message, isOverWithAWrite: false)
+            case .refused:
+                course.trouble = Trouble(message: failure.message, isOverWithAWrite: purpose == .writing)
+            case .lost: course.trouble = Trouble(message: failure.message, isOverWithAWrite: false)
+            }
+            guard !hadBegun, case .lost = failure else {
+                course.awaySince = nil
+                return (before == nil && course.trouble != nil, false)
+            }
+            let since = course.awaySince ?? now
+            course.awaySince = since
+            return (before == nil, now - since >= limits.patience)
+        }
+        if isNew { log.warning("store.failing", [.error: failure.message]) }
+        return isAway
     }
 
     private func noteSuccess(hasWritten: Bool) {
-        let isRecovered = failing.withLock { failing in
-            guard let trouble = failing, hasWritten || !trouble.isOverWithAWrite else { return false }
-            failing = nil
-            return true
+        let (isRecovered, host) = course.withLock { course in
+            course.conflicts = 0
+            course.awaySince = nil
+            guard let trouble = course.trouble, hasWritten || !trouble.isOverWithAWrite else {
+                return (false, course.place?.host)
+            }
+            course.trouble = nil
+            return (true, course.place?.host)
         }
-        if isRecovered { log.notice("store.recovered") }
+        if isRecovered { log.notice("store.recovered", [.host: host]) }
     }
 
     private func retry(_ batch: [Entry], after failure: SessionFailure, hadBegun: Bool) {
@@ -196,11 +270,17 @@ final class Lane: Sendable {
             // The others would wait again for what one of them cannot have.
             for index in batch.indices { batch[index].alone = true }
             if batch.count == 1 { return requeue(batch, atFront: false) }
-        case .conflict, .lost:
+        case .conflict:
+            // One of them was in the way; the others need not come back with it again.
+            for index in batch.indices where hadBegun {
+                batch[index].failures += 1
+                batch[index].alone = true
+            }
+        case .lost:
             for index in batch.indices where hadBegun {
                 batch[index].failures += 1
                 if batch[index].failures > 1 { batch[index].alone = true }
-                if case .lost = failure { batch[index].isRetry = true }
+                batch[index].isRetry = true
             }
         }
         requeue(batch, atFront: true)

@@ -7,18 +7,27 @@ import World
 /// The store as the verbs see it: it runs scripts.
 ///
 /// There are two lanes, one for scripts that write and one for scripts that only read, each with its own connection and
-/// worker. A database in memory has one connection and so one lane.
+/// worker; a relay has a third, with which it looks for what others have changed. A database in memory has one
+/// connection and so one lane.
 public final class Store: Sendable {
-    /// The version of the tables that it found or made.
+    /// The version of the tables that it found or made. Who migrates them later does so for programs that know it, too.
     public let schemaVersion: Int64
+    /// Where it may be connected: hosts with their ports, or a socket; none where the store is a file.
+    public let hosts: [String]
     private let writes: Lane
     private let reads: Lane
+    private let watching: Lane
     private let limit: Duration
     private let time: any TimeSource
 
-    init(writes: Lane, reads: Lane?, schemaVersion: Int64, limit: Duration, time: any TimeSource) {
+    init(
+        writes: Lane, reads: Lane?, watching: Lane?, hosts: [String], schemaVersion: Int64, limit: Duration,
+        time: any TimeSource
+    ) {
+        self.hosts = hosts
         self.writes = writes
         self.reads = reads ?? writes
+        self.watching = watching ?? self.reads
         self.schemaVersion = schemaVersion
         self.limit = limit
         self.time = time
@@ -26,13 +35,21 @@ public final class Store: Sendable {
 
     /// Runs a script and gives back one `Rows` for each of its reads. Called on a loop, it goes on there.
     public func run(_ script: Script) async throws(StoreFailure) -> [Rows] {
+        try await run(script, in: script.writes.isEmpty ? reads : writes)
+    }
+
+    /// The same of a script that only reads, beside all others: it waits for none of them, and none for it. What a node of
+    /// a cluster has not applied yet it does not find.
+    func watch(_ script: Script) async throws(StoreFailure) -> [Rows] { try await run(script, in: watching) }
+
+    private func run(_ script: Script, in lane: Lane) async throws(StoreFailure) -> [Rows] {
         let loop = EventLoop.current
         let answer = await withUnsafeContinuation { continuation in
             let submission = Submission(script, deadline: time.instant() + limit, loop: loop) {
                 continuation.resume(returning: $0)
             }
             submission.giveUp(after: limit)
-            (script.writes.isEmpty ? reads : writes).submit(submission)
+            lane.submit(submission)
         }
         return try answer.get()
     }
@@ -79,12 +96,23 @@ public final class Store: Sendable {
         return all
     }
 
+    private var lanes: [Lane] {
+        (reads === writes ? [writes] : [writes, reads]) + (watching === reads ? [] : [watching])
+    }
+
+    /// How many of its connections are to one of `hosts`, as far as is known.
+    public func connections(to host: String) -> Int { lanes.count { $0.host == host } }
+
+    /// Transactions that were run again because somebody else was in the way.
+    public var conflicts: UInt64 { lanes.reduce(0) { $0 + $1.conflicts } }
+
     /// Why the store is not well, if it is not.
     var trouble: String? { writes.trouble ?? reads.trouble }
 
     /// What waits is answered with a failure, what runs is finished. The lane that writes is the last: with it SQLite
     /// brings its log into the file.
     public func close() {
+        if watching !== reads { watching.close() }
         if reads !== writes { reads.close() }
         writes.close()
     }

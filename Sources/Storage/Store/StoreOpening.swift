@@ -5,19 +5,25 @@ import World
 
 /// How much the store may do at once and how long it may take.
 public struct StoreOptions: Sendable {
-    /// After this long a script is answered with `.unavailable`, whatever has become of it.
-    public var deadline: Duration = .seconds(5)
+    /// After this long a script is answered with `.unavailable`, whatever has become of it. Within it a server is silent
+    /// for as long as it may be, and another one does the work.
+    public var deadline: Duration = .seconds(8)
+    /// How long a MariaDB server may say nothing, in whole seconds: longer than a cluster needs to put out one of its own,
+    /// which is some six.
+    public var silence: Duration = .seconds(7)
     /// Scripts in one transaction.
     public var batch = 128
     /// Scripts that may wait in a lane.
     public var waiting = 10_000
+    /// Whoever looks for changes all the time does so on a connection of its own.
+    public var watches = false
 
     public init() {}
 }
 
 /// What is done about the tables when a store is opened.
 public enum SchemaRequirement: Sendable {
-    /// They must be there and be those of this program.
+    /// They must be there, and such that this program works on them.
     case require
     /// They are made, or brought up to date.
     case migrate
@@ -27,11 +33,12 @@ extension Store {
     /// Connects and looks at the tables, on the calling thread. A database in memory is always migrated.
     public static func open(
         _ url: StorageURL, schema: SchemaRequirement = .require, time: any TimeSource, log: Log,
-        options: StoreOptions = StoreOptions(),
+        options: StoreOptions = StoreOptions(), randomness: any Randomness = SystemRandomness(),
         worker: (String) throws -> any Worker = { try WorkerThread(name: $0) }
     ) throws(StoreFailure) -> Store {
         try open(
-            url, schema: schema, migrations: Migration.all, time: time, log: log, options: options, worker: worker)
+            url, schema: schema, migrations: Migration.all, time: time, log: log, options: options,
+            randomness: randomness, worker: worker)
     }
 
     /// Over tables that are there; what each lane runs goes through what `watch` makes of its session.
@@ -45,7 +52,7 @@ extension Store {
 
     static func open(
         _ url: StorageURL, schema: SchemaRequirement, migrations: [Migration], time: any TimeSource, log: Log,
-        options: StoreOptions,
+        options: StoreOptions, randomness: any Randomness = SystemRandomness(),
         watch: (sending any Session) -> sending any Session = { $0 },
         worker: (String) throws -> any Worker = { try WorkerThread(name: $0) }
     ) throws(StoreFailure) -> Store {
@@ -55,29 +62,46 @@ extension Store {
         let schema = url == .memory ? .migrate : schema
         let version: Int64
         do {
+            let engine = url.engine(time: time, silence: options.silence)
             if schema == .migrate, url != .memory {
-                let session = try url.session(.migrating)
+                let session = try engine.session(.migrating)
                 defer { session.close() }
                 try migrations.migrate(session, url.dialect, now: time.now())
             }
-            let session = try url.session(.writing)
+            let session = try engine.session(.writing)
             if url == .memory { try migrations.migrate(session, url.dialect, now: time.now()) }
             version = try migrations.check(session)
+            if version != migrations.known {
+                log.notice(
+                    version < migrations.known ? "schema.older" : "schema.newer",
+                    [.version: version, .limit: migrations.known])
+            }
             let writes = try Lane(
-                .writing, session: watch(session), worker: worker("store"), time: time, limits: limits,
-                log: log.with([.lane: "writes"]))
+                .writing, session: watch(session), worker: worker("store"), time: time, randomness: randomness,
+                limits: limits, log: log.with([.lane: "writes"]))
             var reads: Lane?
+            var watching: Lane?
             if url != .memory {
                 do {
                     reads = try Lane(
-                        .reading, session: watch(url.session(.reading)), worker: worker("store-reads"),
-                        time: time, limits: limits, log: log.with([.lane: "reads"]))
+                        .reading, session: watch(engine.session(.reading)), worker: worker("store-reads"),
+                        time: time, randomness: randomness, limits: limits, log: log.with([.lane: "reads"]))
+                    if options.watches {
+                        watching = try Lane(
+                            .watching, session: watch(engine.session(.watching)), worker: worker("store-watch"),
+                            time: time, randomness: randomness, limits: limits, log: log.with([.lane: "watching"]))
+                    }
                 } catch {
+                    reads?.close()
                     writes.close()
                     throw error
                 }
             }
-            return Store(writes: writes, reads: reads, schemaVersion: version, limit: options.deadline, time: time)
+            return Store(
+                writes: writes, reads: reads, watching: watching, hosts: url.places, schemaVersion: version,
+                limit: options.deadline, time: time)
+        } catch SessionFailure.statement(let message) {
+            throw .internal("\(url): \(message)")
         } catch let failure as SessionFailure {
             throw .unavailable("\(url): \(failure.message)")
         } catch {
@@ -91,6 +115,7 @@ extension StorageURL {
         case migrating
         case writing
         case reading
+        case watching
     }
 
     var dialect: Dialect {
@@ -100,23 +125,61 @@ extension StorageURL {
         }
     }
 
-    /// Connected and ready, or an error.
-    func session(_ use: Use) throws(SessionFailure) -> sending any Session {
+    /// The words for its hosts: none where it is a file.
+    var places: [String] {
         switch self {
-        case .memory: return try SQLiteSession(path: nil, mode: .writing, patience: .seconds(1))
-        case .sqlite(let path):
-            let mode: SQLiteSession.Mode =
-                switch use {
-                case .migrating: .creating
-                case .writing: .writing
-                case .reading: .readingOnly
-                }
-            return try SQLiteSession(path: path, mode: mode, patience: use == .migrating ? .seconds(30) : .seconds(1))
-        case .mariadb(let server):
-            var timeouts = MariaDBConnection.Timeouts()
-            // A change of a large table takes its time.
-            if use == .migrating { timeouts.read = 24 * 3600 }
-            return try MariaDBSession(server, purpose: use == .reading ? .reading : .writing, timeouts: timeouts)
+        case .memory, .sqlite: []
+        case .mariadb(let server): server.places
+        }
+    }
+
+    /// What makes the sessions of one store.
+    func engine(time: any TimeSource = SystemTime(), silence: Duration = StoreOptions().silence) -> Engine {
+        Engine(url: self, time: time, silence: silence)
+    }
+
+    /// One by itself, for tests and tools.
+    func session(_ use: Use) throws(SessionFailure) -> sending any Session { try engine().session(use) }
+
+    /// Its sessions know of each other where they are.
+    struct Engine {
+        private let url: StorageURL
+        private let hosts: MariaDBHosts
+        private let silence: Duration
+
+        init(url: StorageURL, time: any TimeSource, silence: Duration) {
+            self.url = url
+            self.silence = silence
+            var hosts: [Server.Host] = []
+            if case .mariadb(let server) = url, server.socket == nil { hosts = server.hosts }
+            self.hosts = MariaDBHosts(hosts, time: time)
+        }
+
+        /// Connected and ready, or an error.
+        func session(_ use: Use) throws(SessionFailure) -> sending any Session {
+            switch url {
+            case .memory: return try SQLiteSession(path: nil, mode: .writing, patience: .seconds(1))
+            case .sqlite(let path):
+                let mode: SQLiteSession.Mode =
+                    switch use {
+                    case .migrating: .creating
+                    case .writing: .writing
+                    case .reading, .watching: .readingOnly
+                    }
+                return try SQLiteSession(
+                    path: path, mode: mode, patience: use == .migrating ? .seconds(30) : .seconds(1))
+            case .mariadb(let server):
+                var timeouts = MariaDBConnection.Timeouts()
+                // A change of a large table takes its time.
+                timeouts.silence = use == .migrating ? 24 * 3600 : UInt32(clamping: silence.components.seconds)
+                let purpose: Purpose =
+                    switch use {
+                    case .migrating, .writing: .writing
+                    case .reading: .reading
+                    case .watching: .watching
+                    }
+                return try MariaDBSession(server, hosts: hosts, purpose: purpose, timeouts: timeouts)
+            }
         }
     }
 }

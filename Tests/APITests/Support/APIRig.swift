@@ -6,6 +6,7 @@ import HTTP
 import JSON
 import Log
 import Relay
+import Storage
 import TestSupport
 import World
 
@@ -31,8 +32,36 @@ final class APIRig: Sendable {
             log: Log(minimum: .info, time: relay.time, sink: relay.sink))
     }
 
-    func site(_ name: String, _ policies: [String: String] = [:]) async throws -> Site {
-        _ = try await relay.website(name, policies: policies)
+    /// Another relay over the same store.
+    init(beside other: APIRig) async throws {
+        relay = try await RelayRig(beside: other.relay)
+        api = Self.api(over: relay.relay, relay)
+    }
+
+    /// Another relay over the same store, for which the store is away where `isAway` says so of a statement.
+    func beside(isAway: @escaping @Sendable (String) -> Bool) throws -> APIRig {
+        let store = try Store.watched(at: relay.url) { (steps, session) throws(SessionFailure) in
+            if steps.contains(where: { isAway($0.statement.sql) }) { throw .refused("away") }
+            return try session.run(steps)
+        }
+        return APIRig(relay, Self.api(over: try relay.relay(over: store), relay))
+    }
+
+    private init(_ relay: RelayRig, _ api: API) {
+        self.relay = relay
+        self.api = api
+    }
+
+    private static func api(over relay: Relay, _ rig: RelayRig) -> API {
+        API(
+            settings: API.Settings(origin: RelayRig.origin), relay: relay, dependencies: [], time: rig.time,
+            randomness: SystemRandomness(), log: Log(minimum: .info, time: rig.time, sink: rig.sink))
+    }
+
+    func site(
+        _ name: String, _ policies: [String: String] = [:], callback: String? = nil
+    ) async throws -> Site {
+        _ = try await relay.website(name, policies: policies, callback: callback)
         return Site(rig: self, certificate: .website(name))
     }
 

@@ -41,7 +41,7 @@ func withStore(_ engine: Engine, _ body: (Store) async throws -> Void) async thr
     try await body(store)
 }
 
-final class TestDatabase {
+final class TestDatabase: Sendable {
     let url: StorageURL
     let migrations: [Migration]
     let sink = WatchedSink()

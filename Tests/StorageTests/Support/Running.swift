@@ -1,3 +1,4 @@
+import Synchronization
 import TestSupport
 
 @testable import Storage
@@ -14,3 +15,11 @@ extension Store {
 
 private let running = Statement(
     "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE ?")
+
+/// Said once, and seen from everywhere.
+final class Flag: Sendable {
+    private let said = Atomic<Bool>(false)
+
+    var isSet: Bool { said.load(ordering: .sequentiallyConsistent) }
+    func set() { said.store(true, ordering: .sequentiallyConsistent) }
+}

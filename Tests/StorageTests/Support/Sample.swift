@@ -10,7 +10,7 @@ import World
 enum Sample {
     static let count = 400
     static let now = Timestamp(seconds: 1_800_000_000)
-    private static let later = now + .seconds(300)
+    static let later = now + .seconds(300)
 
     /// One of a thing; the same number is the same id.
     static func id<Thing>(_ number: Int) -> Identifier<Thing> {
@@ -19,11 +19,11 @@ enum Sample {
     }
 
     private static func bytes(_ number: Int) -> [UInt8] { (0..<8).map { UInt8(number >> (56 - $0 * 8) & 0xff) } }
-    private static func key(_ number: Int) -> [UInt8] { SHA256.hash(bytes(number)) }
+    static func key(_ number: Int) -> [UInt8] { SHA256.hash(bytes(number)) }
 
-    private static let website: WebsiteID = id(1)
-    private static let relay: RelayID = id(1)
-    private static let limits = AskLimits(since: now - .seconds(300), logins: 20, pushes: 5)
+    static let website: WebsiteID = id(1)
+    static let relay: RelayID = id(1)
+    static let limits = AskLimits(since: now - .seconds(300), logins: 20, pushes: 5)
 
     static func fill(_ store: Store, at url: StorageURL) async throws {
         var steps = [
@@ -35,6 +35,7 @@ enum Sample {
             Step(Statement("INSERT INTO relay VALUES (?, 0, ?)"), .id(relay), .moment(now)),
         ]
         for number in 1...count { steps += rows(number) }
+        steps += oldRows
         _ = try await store.run(Script("fill", writes: steps))
         if url.dialect == .mariadb {
             _ = try await store.run(Script("analyze", writes: [Step(analyze)]))
@@ -218,18 +219,20 @@ enum Sample {
                 : Settlement(of: push, step, "Unregistered", tokenDeadSince: now, at: now)
             _ = try await store.settle(settlement, as: operation())
         }
-        try await store.postpone(id(20), until: later)
+        _ = try await store.postpone(id(20), by: relay, until: later)
         try await runMessages(on: store, operation)
         try await runCascade(on: store, operation)
+        try await runCalls(on: store, operation)
         let repeated = Repeatable(website: website, route: "r", key: "k", content: [])
         _ = try await store.begin(repeated, as: id(9007), relay: relay, at: now)
         _ = try await store.resume(repeated, as: id(9007), relay: relay)
-        try await store.release(repeated, as: id(9007))
+        try await store.release([id(9007): repeated])
         try await store.finish(repeated, as: id(9007), KeptAnswer(state: .done, status: 200, sealed: [1]))
         _ = try await store.forget(id(21), website: website, at: now, as: operation())
         _ = try await store.beat(relay, at: now)
-        try await store.dropKept(before: now - .seconds(1))
+        try await runTidy(on: store)
         try await store.probe()
+        try await runWatch(on: store)
         _ = try await store.run(FactorImport.subjects([("user-24", .hotp)], of: website))
         let token = FactorImport.New(
             id: id(9010), user: id(24), kind: .hotp, secret: [1], sealedBy: "key", algorithm: .sha1, digits: 6,
@@ -240,7 +243,7 @@ enum Sample {
         _ = try await store.run(KeyUse.factors)
         _ = try await store.run(KeyUse.answers(sealedBy: "key"))
         _ = try await store.run(StoreStatus.query)
-        try await store.note(SentText(at: now, prefix: .all, parts: 1, cost: 1))
+        try await store.note(SentText(id(9020), at: now, prefix: .all, parts: 1, cost: 1))
         _ = try await store.run(TextAccount.query(of: now))
         if let charge = TextLimits().charge(user: id(1), to: "+4915112345678", at: now) {
             let steps = [TextBudget.hold(charge), TextBudget.count(charge, message: id(1))]
@@ -256,7 +259,8 @@ enum Sample {
         _ = try await store.run(Websites.named("bank"))
         let traits = Websites.Traits(displayName: "Bank", policy: "{}", callback: nil)
         _ = try await store.run(Websites.edit(id(2), from: traits, to: traits, at: now, as: operation()))
-        try await store.bury(relay, at: now)
+        try await runCallbacks(on: store, operation)
+        for count in [-1, nil] as [Int64?] { try await store.bury(relay, at: count, now: now) }
     }
 
     /// What makes a user one who is not asked, and lifts that.
@@ -337,9 +341,9 @@ enum Sample {
             let settlement = MessageSettlement(of: row, end.0, nil, isDead: end.1, at: now)
             _ = try await store.settle(settlement, as: operation())
         }
-        try await store.postpone(MessagePause(id(5044), until: later, reason: "busy", doubtedAt: nil))
+        let pause = MessagePause(id(5044), until: later, reason: "busy", doubtedAt: nil)
+        _ = try await store.postpone(pause, by: relay)
         _ = try await store.backlog(at: now)
-        try await store.dropDead(before: now - .seconds(1))
         _ = try await store.run(OutboxDesk.list(OutboxDesk.Wanted()))
         _ = try await store.run(OutboxDesk.row(id(5042)))
         _ = try await store.run(OutboxDesk.replay(id(5042), at: now, as: operation()))
@@ -389,7 +393,7 @@ enum Sample {
             publicKey: nil, thumbprint: key(number), revocation: nil, binding: nil, approval: nil, at: now)
     }
 
-    private static func asked(_ number: Int, of user: Int) -> NewChallenge {
+    static func asked(_ number: Int, of user: Int) -> NewChallenge {
         NewChallenge(
             id: id(number), website: website, user: id(user), life: ChallengeLife(expiresAt: later), policy: "{}",
             context: [1], nonce: bytes(1) + bytes(2), number: nil, approves: nil, language: nil, otherwise: .pull,

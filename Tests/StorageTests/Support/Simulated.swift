@@ -15,7 +15,9 @@ final class Simulated {
     let caller: EventLoop
     let store: Store
 
-    init(_ change: (inout StoreOptions) -> Void = { _ in }) throws {
+    init(
+        _ change: (inout StoreOptions) -> Void = { _ in }, watch: (sending any Session) -> sending any Session = { $0 }
+    ) throws {
         var options = StoreOptions()
         change(&options)
         let worker = EventLoop.simulated(name: "store", time: time) { _ in 0 }
@@ -23,7 +25,7 @@ final class Simulated {
         caller = EventLoop.simulated(name: "caller", time: time) { _ in 0 }
         store = try Store.open(
             .memory, schema: .migrate, migrations: TestSchema.all, time: time, log: Log(time: time, sink: sink),
-            options: options, worker: { _ in worker })
+            options: options, watch: watch, worker: { _ in worker })
     }
 
     /// Submits on a loop and keeps the answer.

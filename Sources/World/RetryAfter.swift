@@ -1,9 +1,7 @@
-import World
-
 /// The value of `retry-after` (RFC 9110 §10.2.3): seconds, or a date.
-enum RetryAfter {
+public enum RetryAfter {
     /// Nil for what is neither. A date that has passed is no wait at all.
-    static func wait(_ text: String, at now: Timestamp) -> Duration? {
+    public static func wait(_ text: String, at now: Timestamp) -> Duration? {
         if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             // More than a century is as good as a century.
             return .seconds(text.utf8.count < 10 ? Int64(text) ?? 0 : 4_000_000_000)

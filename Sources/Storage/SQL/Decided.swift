@@ -1,0 +1,32 @@
+import Domain
+import World
+
+/// The end of a login, as its website is told of it by itself: a row of the outbox, written with the end. To be put behind
+/// whatever drops the errands of that challenge. A challenge ends once, so its own id is the row's, whatever ended it.
+enum Decided {
+    /// Of this challenge, if this very change has ended it. Websites without a callback get no row.
+    static func told(_ challenge: ChallengeID, at now: Timestamp, as operation: Operation) -> Step {
+        Step(toldOne, values: Self.row(now) + [.id(challenge), .id(operation)])
+    }
+
+    /// Of the challenges of a user that this very change ended at that moment.
+    static func told(of user: UserID, at now: Timestamp, as operation: Operation) -> Step {
+        Step(toldOfUser, values: Self.row(now) + [.id(user), .moment(now), .id(operation)])
+    }
+
+    private static func row(_ now: Timestamp) -> [SQLValue] {
+        [.moment(now), .moment(now + Calls.life), .moment(now)]
+    }
+}
+
+private let told = """
+    INSERT INTO outbox (id, kind, event, place, user_id, website_id, challenge_id, created_at, expires_at, call_at, attempts)
+    SELECT c.id, '\(Calls.kind)', 'login.decided', 0, c.user_id, c.website_id, c.id, ?, ?, ?, 0
+    FROM challenge c JOIN website w ON w.id = c.website_id WHERE w.callback IS NOT NULL AND
+    """
+
+private let toldOne = Statement(
+    told + " c.id = ? AND c.operation = ? AND c.decided_at IS NOT NULL" + OutboxRows.once)
+
+private let toldOfUser = Statement(
+    told + " c.user_id = ? AND c.decided_at = ? AND c.operation = ?" + OutboxRows.once)

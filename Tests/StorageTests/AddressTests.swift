@@ -1,0 +1,96 @@
+import Bytes
+import Domain
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+@testable import Storage
+
+/// Addresses that wait for a code.
+@Suite(.mayBlock) struct AddressTests {
+    private static let add = Statement(
+        """
+        INSERT INTO factor (id, user_id, kind, state, secret, sealed_by, algorithm, digits, counter, address, failures,
+        created_at, operation) VALUES (?, ?, ?, 'waiting', x'00', '1', 'sha1', 6, 1, ?, 0, ?, ?)
+        """)
+    private static let send = Statement("INSERT INTO sent_code VALUES (?, 0, NULL, ?, ?)")
+    private static let take = [
+        Factor.mail: Statement("UPDATE user SET email = ? WHERE id = ?"),
+        .sms: Statement("UPDATE user SET phone = ? WHERE id = ?"),
+    ]
+
+    /// Of the user of that number, with a code that was sent there.
+    private func addWaiting(
+        _ kind: Factor, _ address: String?, to number: Int, on store: Store
+    ) async throws -> FactorID {
+        let (id, user) = (Sample.id(number + 40_000) as FactorID, Sample.id(number) as UserID)
+        _ = try await store.run(
+            Script(
+                "test",
+                writes: [
+                    Step(
+                        Self.add, .id(id), .id(user), .word(kind), .text(address), .moment(Sample.now), .id(user)),
+                    Step(Self.send, .id(id), .moment(Sample.now), .moment(Sample.later)),
+                ]))
+        return id
+    }
+
+    /// Two users of one website show the same address to two relays at the same moment. It is the first one's, and the
+    /// second hears what it would have heard a moment later.
+    @Test(.timeLimit(.minutes(15)), arguments: [Factor.mail, .sms])
+    func anAddressIsTheFirstOnesAlone(_ kind: Factor) async throws {
+        let relays = try await TwoRelays()
+        let (first, operations) = (relays.first, relays.operations)
+        let address = kind == .mail ? "new@example.com" : "+4366012345678"
+        let id = try await addWaiting(kind, address, to: 2, on: first)
+        let waiting = try #require(try await first.factors(of: Sample.id(2)).first { $0.id == id })
+        let take = try #require(Self.take[kind])
+        // The other relay has not committed yet.
+        try relays.holder.begin(.writing)
+        _ = try relays.holder.run([Step(take, .text(address), .id(Sample.id(1) as UserID))])
+
+        async let confirmed = first.confirm(
+            address: waiting, of: Sample.id(2), code: 0, hasWord: true, at: Sample.now, as: operations.new())
+        try await relays.second.untilRunning("UPDATE%user SET \(kind == .mail ? "email" : "phone")%")
+        try relays.holder.commit()
+        #expect(try await confirmed == .taken)
+        #expect(try await first.factors(of: Sample.id(2)).contains { $0.id == id && $0.state == .waiting })
+    }
+
+    /// And the user whose it is already may confirm it.
+    @Test(arguments: Engine.allCases) func anAddressOfOnesOwnIsConfirmed(_ engine: Engine) async throws {
+        let database = try engine.database(Migration.all)
+        let store = try database.open()
+        defer { store.close() }
+        try await Sample.fill(store, at: database.url)
+        let operations = Operations(
+            masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
+        for (kind, address) in [(Factor.mail, "2@example.com"), (.sms, "+4366012345678")] {
+            let number = kind == .mail ? 2 : 3
+            let id = try await addWaiting(kind, address, to: number, on: store)
+            let waiting = try #require(try await store.factors(of: Sample.id(number)).first { $0.id == id })
+            let written = try await store.confirm(
+                address: waiting, of: Sample.id(number), code: 0, hasWord: true, at: Sample.now, as: operations.new())
+            #expect(written == .done)
+        }
+    }
+
+    /// An address that was taken away before it was confirmed: its row stays for its counts, and is nothing to look at.
+    @Test(arguments: Engine.allCases) func anOperatorSeesNoAddressThatIsGone(_ engine: Engine) async throws {
+        let database = try engine.database(Migration.all)
+        let store = try database.open()
+        defer { store.close() }
+        try await Sample.fill(store, at: database.url)
+        for (kind, address) in [(Factor.mail, "new@example.com"), (.sms, nil)] as [(Factor, String?)] {
+            let number = kind == .mail ? 2 : 3
+            _ = try await addWaiting(kind, address, to: number, on: store)
+            let user = try #require(try await store.run(Accounts.user("user-\(number)", of: "shop")))
+            let shown = user.factors.map { "\($0.state) \($0.kind)" }.sorted()
+            #expect(
+                shown
+                    == (address == nil
+                        ? ["active mail", "waiting totp"] : ["active mail", "waiting mail", "waiting totp"]))
+        }
+    }
+}

@@ -1,0 +1,248 @@
+import Domain
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+@testable import Storage
+
+/// A store over three nodes that are one database, while nodes die, stand still, and write the same rows.
+///
+/// Times are Galera's own: where a node is gone without a word, all others wait six seconds before they go on.
+@Suite(
+    .serialized, .timeLimit(.minutes(15)), .mayBlock,
+    .enabled(if: GaleraCluster.isInstalled, "Galera is not installed; run: deploy/need test"),
+    .enabled(if: !Sanitizer.isOn, "a sanitizer has nothing to see in the nodes"))
+struct GaleraTests {
+    /// A database on all nodes, and stores over it.
+    private struct Bench {
+        let cluster: GaleraCluster
+        let name: String
+        let sink = WatchedSink()
+
+        init(_ migrations: [Migration] = TestSchema.all) throws {
+            cluster = try GaleraCluster.shared()
+            try cluster.mend()
+            name = try cluster.freshDatabase()
+            try database(first: 0, migrations).open().close()
+        }
+
+        func database(first: Int, _ migrations: [Migration] = TestSchema.all) throws -> TestDatabase {
+            TestDatabase(url: try StorageURL(cluster.url(name, first: first)), migrations: migrations)
+        }
+
+        func place(_ node: Int) -> String { "127.0.0.1:\(cluster.nodes[node].port)" }
+
+        /// By a connection to that node alone.
+        func value(at node: Int) throws -> Int64 {
+            let session = try url(of: node).session(.reading)
+            defer { session.close() }
+            try session.begin(.reading)
+            return try session.run(TestScript.value(of: 1).reads).row(0).integer(0)
+        }
+
+        func url(of node: Int) throws -> StorageURL { try StorageURL("mariadb://root@\(place(node))/\(name)") }
+
+        func operations(_ store: Store) async throws -> Int64 {
+            try await store.run(Script("test", reads: [Step(Self.countOperations)])).row(0).integer(0)
+        }
+
+        private static let countOperations = Statement("SELECT COUNT(*) FROM audit")
+    }
+
+    /// How many were acknowledged, of `count` by each of some callers.
+    private func raise(_ store: Store, callers: Int = 4, _ count: Int, _ noted: Progress? = nil) async -> Int64 {
+        await withTaskGroup(of: Int64.self) { group in
+            for _ in 0..<callers {
+                group.addTask {
+                    var acknowledged: Int64 = 0
+                    for _ in 0..<count where (try? await store.run(TestScript.raise(1))) != nil {
+                        acknowledged += 1
+                        noted?.note()
+                    }
+                    return acknowledged
+                }
+            }
+            return await group.reduce(0, +)
+        }
+    }
+
+    /// Tells when so many were acknowledged.
+    private final class Progress: Sendable {
+        private let state = Mutex<(count: Int, waiting: CheckedContinuation<Void, Never>?)>((0, nil))
+        private let enough: Int
+
+        init(_ enough: Int) { self.enough = enough }
+
+        func note() {
+            let waiting = state.withLock { state in
+                state.count += 1
+                guard state.count >= enough else { return nil as CheckedContinuation<Void, Never>? }
+                defer { state.waiting = nil }
+                return state.waiting
+            }
+            waiting?.resume()
+        }
+
+        func wait() async {
+            await withCheckedContinuation { continuation in
+                let isEnough = state.withLock { state in
+                    if state.count < enough { state.waiting = continuation }
+                    return state.count >= enough
+                }
+                if isEnough { continuation.resume() }
+            }
+        }
+    }
+
+    @Test func aNodeIsKilledUnderLoadAndNothingIsLostOrDoubled() async throws {
+        let bench = try Bench()
+        let database = try bench.database(first: 0)
+        let store = try database.open(.require, options: .patient)
+        defer { store.close() }
+        _ = try await store.run(TestScript.counter(1))
+        #expect((0..<3).map { store.connections(to: bench.place($0)) } == [2, 0, 0])
+
+        let progress = Progress(20)
+        async let raised = raise(store, 40, progress)
+        await progress.wait()
+        bench.cluster.nodes[0].kill()
+        let acknowledged = await raised
+        // Once more, however long the others needed.
+        while (try? await store.run(TestScript.raise(1))) == nil {}
+
+        // By both lanes, on one node and with every row.
+        let value = try await store.run(TestScript.value(of: 1)).row(0).integer(0)
+        #expect(value > acknowledged)
+        #expect(try await bench.operations(store) == value)
+        let node = try #require((1..<3).first { store.connections(to: bench.place($0)) == 2 })
+        let moved = database.sink.lines.filter { WatchedSink.isOf("store.connected", $0) }
+        #expect(moved.count >= 4 && moved.last?.contains("host=\(bench.place(node))") == true, "\(moved)")
+
+        try bench.cluster.nodes[0].restart()
+        #expect(try bench.value(at: 0) == value)
+        // Nobody is brought back: it stays where it goes well.
+        _ = try await store.run(TestScript.raise(1))
+        #expect(store.connections(to: bench.place(node)) == 2)
+    }
+
+    /// A frozen node takes itself for what it was when it goes on, until it hears of the others.
+    @Test func aNodeStandsStillAndTellsNothingOldWhenItGoesOn() async throws {
+        let bench = try Bench()
+        let database = try bench.database(first: 0)
+        let store = try database.open(.require, options: .patient)
+        defer { store.close() }
+        _ = try await store.run(TestScript.counter(1))
+        let reader = try bench.url(of: 0).session(.reading)
+        defer { reader.close() }
+        try reader.begin(.reading)
+        #expect(try reader.run(TestScript.value(of: 1).reads).row(0).integer(0) == 0)
+
+        let node = bench.cluster.nodes[0]
+        node.freeze()
+        async let written = store.run(TestScript.raise(1))
+        async let read = store.run(TestScript.value(of: 1))
+        #expect(try await written.row(1).integer(0) == 1)
+        #expect([0, 1].contains(try await read.row(0).integer(0)))
+        #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 1)
+        #expect(store.connections(to: bench.place(0)) == 0)
+
+        node.thaw()
+        switch Result(catching: { () throws(SessionFailure) in try reader.run(TestScript.value(of: 1).reads) }) {
+        case .success(let rows): #expect(try rows.row(0).integer(0) == 1)
+        // It is outside of the majority, and says so; or that it waited in vain for what the others have.
+        case .failure(.lost), .failure(.locked): break
+        case .failure(let failure): throw failure
+        }
+        try node.awaitSynced(of: 3)
+        #expect(try bench.value(at: 0) == 1)
+    }
+
+    @Test func withoutAMajorityNothingIsAcknowledgedAndItComesBackByItself() async throws {
+        let bench = try Bench()
+        let database = try bench.database(first: 0)
+        let store = try database.open(.require, options: .patient)
+        defer { store.close() }
+        _ = try await store.run(TestScript.counter(1))
+        for node in bench.cluster.nodes.dropFirst() { node.freeze() }
+        async let written = store.run(TestScript.raise(1))
+        // A read goes well until the node has noticed, and is refused from then on: it has nothing old to tell.
+        while let rows = try? await store.run(TestScript.value(of: 1)) { #expect(try rows.row(0).integer(0) == 0) }
+        let isAcknowledged = (try? await written) != nil
+        #expect(!isAcknowledged)
+        for node in bench.cluster.nodes.dropFirst() { node.thaw() }
+        for node in bench.cluster.nodes { try node.awaitSynced(of: 3) }
+        while (try? await store.run(TestScript.raise(1))) == nil {}
+        let value = try await store.run(TestScript.value(of: 1)).row(0).integer(0)
+        #expect(try await bench.operations(store) == value)
+        for node in 0..<3 { #expect(try bench.value(at: node) == value) }
+        #expect(store.trouble == nil)
+    }
+
+    /// Certification finds them at COMMIT, where a single server has locks.
+    @Test func whatTwoNodesWriteAtOnceIsWrittenOnceEach() async throws {
+        let bench = try Bench()
+        let (first, second) = (try bench.database(first: 0), try bench.database(first: 1))
+        let stores = try [first, second].map { try $0.open(.require, options: .patient) }
+        defer { for store in stores { store.close() } }
+        _ = try await stores[0].run(TestScript.counter(1))
+        var rounds: Int64 = 0
+        repeat {
+            rounds += 1
+            async let one = raise(stores[0], 25)
+            async let two = raise(stores[1], 25)
+            #expect(await one + two == 200)
+        } while stores.allSatisfy { $0.conflicts == 0 } && rounds < 50
+        #expect(stores.contains { $0.conflicts > 0 })
+        for (number, store) in stores.enumerated() {
+            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 200 * rounds)
+            #expect(store.trouble == nil)
+            #expect(store.connections(to: bench.place(number)) == 2)
+        }
+        #expect(try await bench.operations(stores[0]) == 200 * rounds)
+    }
+
+    @Test func twoRelaysAtTwoNodesNeverClaimOneRow() async throws {
+        let bench = try Bench(Migration.all)
+        let stores = try (0..<2).map { try bench.database(first: $0, Migration.all).open(.require, options: .patient) }
+        defer { for store in stores { store.close() } }
+        let now = Timestamp(seconds: 1_800_000_000)
+        let relays: [RelayID] = [Sample.id(1), Sample.id(2)]
+        for relay in relays {
+            _ = try await stores[0].run(
+                Script("relay", writes: [Step(Self.relay, .id(relay), .moment(now))]))
+        }
+        let count = 300
+        _ = try await stores[0].run(
+            Script(
+                "due",
+                writes: (0..<count).map { number in
+                    let id: ErrandID = Sample.id(1000 + number)
+                    return Step(Self.due, .id(id), .moment(now))
+                }))
+        let claimed = try await withThrowingTaskGroup(of: [ErrandID].self) { group in
+            for (number, store) in stores.enumerated() {
+                group.addTask {
+                    var mine: [ErrandID] = []
+                    var round = 0
+                    while true {
+                        round += 1
+                        let claim = Claim(
+                            id: Sample.id(100_000 * (number + 1) + round), relay: relays[number], now: now,
+                            leasedUntil: now + .seconds(60), messagesLeasedUntil: now + .seconds(60), limit: 10)
+                        let rows = try await store.claim(claim)
+                        guard !rows.isEmpty else { return mine }
+                        mine += rows.map(\.id)
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(claimed.map(\.count).reduce(0, +) == count)
+        #expect(Set(claimed.joined()).count == count)
+    }
+
+    private static let relay = Statement("INSERT INTO relay (id, beat, started_at) VALUES (?, 0, ?)")
+    private static let due = Statement("INSERT INTO outbox (id, kind, due_at, attempts) VALUES (?, 'expiry', ?, 0)")
+}

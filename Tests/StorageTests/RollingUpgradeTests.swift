@@ -1,0 +1,189 @@
+import Log
+import Relay
+import TestSupport
+import Testing
+import World
+
+@testable import Storage
+
+/// Programs of two versions over one database, before and after its tables are brought up to date.
+@Suite(.mayBlock) struct RollingUpgradeTests {
+    private static let onlyOnDisk: [Engine] = [.file, .mariadb]
+
+    /// Adds a table, and to a table that is there a column that programs of version 1 know nothing of.
+    private static let second = Migration(
+        version: 2, worksOn: 1, least: 1,
+        file: """
+            CREATE TABLE IF NOT EXISTS later (id bigint NOT NULL PRIMARY KEY)
+                /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+            ALTER TABLE counter ADD COLUMN /*M! IF NOT EXISTS */ note varchar(16) DEFAULT 'new';
+            """)
+    /// Takes away what only programs of version 1 used.
+    private static let third = Migration(version: 3, worksOn: 2, least: 2, file: "DROP TABLE IF EXISTS kept;")
+    private static let programOfTwo = TestSchema.all + [second]
+    private static let programOfThree = programOfTwo + [third]
+
+    private static let note = Statement("SELECT note FROM counter WHERE id = ?")
+
+    private static func raised(_ store: Store) async throws -> Int64 {
+        try await store.run(TestScript.raise(1))[1].first?.integer(0) ?? -1
+    }
+
+    /// The order of an upgrade: the programs, one relay after the other, then the tables, and no relay stops for it.
+    @Test(arguments: onlyOnDisk)
+    func programsOfTwoVersionsWorkOnTheTablesOfEither(_ engine: Engine) async throws {
+        let database = try engine.database()
+        let older = try database.open(.migrate)
+        defer { older.close() }
+        _ = try await older.run(TestScript.counter(1))
+        #expect(try await Self.raised(older) == 1)
+
+        let newer = try database.open(.require, migrations: Self.programOfTwo)
+        defer { newer.close() }
+        #expect(newer.schemaVersion == 1)
+        #expect(database.sink.lines.count { WatchedSink.isOf("schema.older", $0) } == 1)
+        #expect(try await Self.raised(newer) == 2)
+        #expect(try await Self.raised(older) == 3)
+
+        let migrated = try database.open(.migrate, migrations: Self.programOfTwo)
+        defer { migrated.close() }
+        #expect(migrated.schemaVersion == 2)
+        // All that ran before go on, and one of the version before may still be started.
+        #expect(try await Self.raised(older) == 4)
+        #expect(try await Self.raised(newer) == 5)
+        let restarted = try database.open(.require)
+        defer { restarted.close() }
+        #expect(restarted.schemaVersion == 2)
+        #expect(database.sink.lines.count { WatchedSink.isOf("schema.newer", $0) } == 1)
+        #expect(try await Self.raised(restarted) == 6)
+        #expect(try await restarted.run(TestScript.counter(2)).isEmpty)
+        let notes = Script("test.note", reads: [1, 2].map { Step(Self.note, .integer($0)) })
+        #expect(try await migrated.run(notes).map { try $0.first?.text(0) } == ["new", "new"])
+    }
+
+    /// `migrate` of an older program, by the habit of who starts it: nothing is done, and nothing is wrong.
+    @Test(arguments: onlyOnDisk)
+    func anOlderProgramLeavesNewerTablesAsTheyAre(_ engine: Engine) throws {
+        let database = try engine.database()
+        try database.open(.migrate, migrations: Self.programOfTwo).close()
+        let store = try database.open(.migrate)
+        defer { store.close() }
+        #expect(store.schemaVersion == 2)
+    }
+
+    @Test(arguments: onlyOnDisk)
+    func twoVersionsApartAreRefusedEitherWay(_ engine: Engine) throws {
+        let database = try engine.database()
+        try database.open(.migrate).close()
+        #expect(
+            throws: StoreFailure.unavailable(
+                "\(database.url): the database has schema 1 and this program needs 2: run `twoefay migrate`")
+        ) { try database.open(.require, migrations: Self.programOfThree) }
+        try database.open(.migrate, migrations: Self.programOfThree).close()
+        #expect(
+            throws: StoreFailure.unavailable(
+                "\(database.url): the database has schema 3 and this program knows no more than 1: "
+                    + "install the version that made it, or a later one")
+        ) { try database.open(.require) }
+        try database.open(.require, migrations: Self.programOfTwo).close()
+    }
+
+    /// The rule for those that come: a relay after the other can be brought up to date only if each version works with
+    /// the one before.
+    @Test func everyVersionOfTheProductWorksWithTheOneBefore() {
+        #expect(Migration.all.map(\.version) == Migration.all.indices.map { Int64($0) + 1 })
+        for migration in Migration.all.dropFirst() {
+            #expect(migration.worksOn < migration.version, "schema \(migration.version)")
+            #expect(migration.least < migration.version, "schema \(migration.version)")
+        }
+    }
+
+    /// At two nodes of a cluster no lock keeps two programs apart: the one whose commit comes later is told of a conflict.
+    @Test func whoeverCommitsLaterFindsItDone() throws {
+        let database = try Engine.mariadb.database()
+        let (later, first) = (try database.url.session(.migrating), try database.url.session(.migrating))
+        defer {
+            later.close()
+            first.close()
+        }
+        var commits = 0
+        let session = MeddledSession(
+            later,
+            beforeCommit: { () throws(SessionFailure) in
+                commits += 1
+                guard commits == 1 else { return }
+                // As a node does with what was not certified.
+                later.rollBack()
+                try Self.record(first)
+                throw .conflict("another node was first")
+            })
+        try TestSchema.all.migrate(session, .mariadb, now: Timestamp(seconds: 1_800_000_000))
+        #expect(commits == 2)
+        let store = try database.open(.require)
+        defer { store.close() }
+        #expect(store.schemaVersion == 1)
+    }
+
+    /// The other's row has come before this one's statement: no key is told twice.
+    @Test func aVersionThatIsThereByThenIsNoError() throws {
+        let database = try Engine.mariadb.database()
+        let (later, first) = (try database.url.session(.migrating), try database.url.session(.migrating))
+        defer {
+            later.close()
+            first.close()
+        }
+        var isWritten = false
+        let session = MeddledSession(
+            later,
+            beforeExecute: { sql throws(SessionFailure) in
+                guard sql.contains("kept_name") else { return }
+                isWritten = true
+                try Self.record(first)
+            })
+        try TestSchema.all.migrate(session, .mariadb, now: Timestamp(seconds: 1_800_000_000))
+        #expect(isWritten)
+        let store = try database.open(.require)
+        defer { store.close() }
+        #expect(try store.runBlocking(Script("test", reads: [Step(Self.versions)])).row(0).integer(0) == 1)
+    }
+
+    private static let versions = Statement("SELECT COUNT(*) FROM migration")
+
+    private static func record(_ session: any Session) throws(SessionFailure) {
+        try session.execute("INSERT INTO migration (version, applied_at, least) VALUES (1, '2026-11-22', 1)")
+        try session.execute("COMMIT")
+    }
+}
+
+/// A session into which others come at two places.
+private final class MeddledSession: Session {
+    private let inner: any Session
+    private let beforeExecute: (String) throws(SessionFailure) -> Void
+    private let beforeCommit: () throws(SessionFailure) -> Void
+
+    init(
+        _ inner: any Session, beforeExecute: @escaping (String) throws(SessionFailure) -> Void = { _ in },
+        beforeCommit: @escaping () throws(SessionFailure) -> Void = {}
+    ) {
+        self.inner = inner
+        self.beforeExecute = beforeExecute
+        self.beforeCommit = beforeCommit
+    }
+
+    func begin(_ purpose: Purpose) throws(SessionFailure) { try inner.begin(purpose) }
+    func run(_ steps: [Step]) throws(SessionFailure) -> [Rows] { try inner.run(steps) }
+    func rollBack() { inner.rollBack() }
+    func close() { inner.close() }
+    var changes: Int64 { inner.changes }
+    var place: SessionPlace? { inner.place }
+
+    func execute(_ sql: String) throws(SessionFailure) {
+        try beforeExecute(sql)
+        try inner.execute(sql)
+    }
+
+    func commit() throws(SessionFailure) {
+        try beforeCommit()
+        try inner.commit()
+    }
+}

@@ -1,0 +1,61 @@
+import Calling
+import Domain
+import World
+
+@testable import Relay
+@testable import Storage
+
+/// A website that is called, with calls about the users of the sample, and every verb about calls.
+extension Sample {
+    static let caller: WebsiteID = id(3)
+
+    private static let insertWebsite = Statement(
+        "INSERT INTO website VALUES (?, 'mill', 'Mill', 'active', '{}', 'https://mill.example/hook', ?, ?)")
+    private static let insertCallback = Statement(
+        "INSERT INTO callback VALUES (?, x'01', 'key', NULL, 'active', NULL, NULL, 0, ?)")
+    private static let insertCall = Statement(
+        """
+        INSERT INTO outbox (id, kind, event, place, user_id, website_id, challenge_id, created_at, expires_at, call_at,
+        dead_at, attempts) VALUES (?, 'callback', 'login.decided', 0, ?, ?, ?, ?, ?, ?, ?, 0)
+        """)
+    private static let analyzeOfCalls = Statement("ANALYZE TABLE website, callback, outbox")
+
+    static func fillCalls(_ store: Store, at url: StorageURL) async throws {
+        let caller = SQLValue.id(caller)
+        var steps = [Step(insertWebsite, caller, .moment(now), caller), Step(insertCallback, caller, caller)]
+        for number in 1...count {
+            let user: UserID = id(number)
+            let (isDead, isDue) = (number % 10 == 0, number < 5)
+            steps.append(
+                Step(
+                    insertCall, .id(id(number + 30_000) as ErrandID), .id(user), caller, .id(user), .moment(now),
+                    .moment(later), isDead ? .null : .moment(isDue ? now - .seconds(5) : later),
+                    isDead ? .moment(now) : .null))
+        }
+        _ = try await store.run(Script("fill", writes: steps))
+        if url.dialect == .mariadb {
+            _ = try await store.run(Script("analyze", writes: [Step(analyzeOfCalls)]))
+        }
+    }
+
+    static func runCalls(on store: Store, _ operation: () -> Domain.Operation) async throws {
+        _ = try await store.websitesToCall(at: now)
+        let claim = CallClaim(
+            id: id(9050), relay: relay, website: caller, now: now, leasedUntil: later, limit: 4)
+        _ = try await store.claimCalls(claim)
+        let effects: [[SettledCalls.Effect]] = [
+            [.again(id(30_001), at: later, failures: 1)], [.dead(id(30_002), failures: 8), .disabled(.failures)],
+            [.delivered(id(30_003)), .recovered],
+        ]
+        for (effects, tried) in zip(effects, [SettledCalls.Tried.failed, .failed, .delivered]) {
+            let settled = SettledCalls(
+                website: caller, url: "https://mill.example/hook", relay: relay, at: now, effects: effects,
+                reason: "answered 500", tried: tried)
+            _ = try await store.settle(settled, as: operation())
+        }
+        _ = try await store.callBacklog(at: now)
+        _ = try await store.callbacks(sealedBy: "key", skipping: 0)
+        try await store.reseal([ResealedSecrets(website: caller, old: [1], new: [2], key: "other")])
+        _ = try await store.run(KeyUse.callbacks)
+    }
+}

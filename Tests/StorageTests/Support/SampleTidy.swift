@@ -1,0 +1,39 @@
+import Domain
+import Relay
+import World
+
+@testable import Storage
+
+extension Sample {
+    /// Something of each kind that nobody needs any more.
+    static var oldRows: [Step] {
+        let old = SQLValue.moment(now - .seconds(1))
+        let (id, other) = (SQLValue.id(Sample.id(77_000) as ChallengeID), SQLValue.id(Sample.id(77_001) as ChallengeID))
+        let digest = SQLValue.blob([UInt8](repeating: 7, count: 32))
+        return [
+            Step(oldTally, .text(String(repeating: "0", count: 32))), Step(oldDead, id, old),
+            Step(oldCallback, other, old), Step(oldActivation, digest, id, old, old, id), Step(oldCode, id, old, old),
+            Step(oldChallenge, id, id, id, .blob([]), id, old, old, old, id), Step(oldChange, id, old),
+            Step(oldChange, other, .moment(now)),
+        ]
+    }
+
+    static func runTidy(on store: Store) async throws {
+        for kind in Rubbish.Kind.allCases {
+            let rubbish = Rubbish(kind, before: now, mark: kind == .audit ? Int64(count) - 10 : 0)
+            _ = try await store.drop(rubbish, by: Sample.id(1))
+        }
+    }
+}
+
+private let oldTally = Statement("INSERT INTO text_tally VALUES ('2020-01-01', ?, 1, 0, 0, 0)")
+private let oldDead = Statement("INSERT INTO outbox (id, kind, attempts, dead_at) VALUES (?, 'mail', 0, ?)")
+private let oldCallback = Statement("INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (?, 'callback', 0, ?)")
+private let oldActivation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?)")
+private let oldCode = Statement("INSERT INTO sent_code VALUES (?, 0, NULL, ?, ?)")
+private let oldChallenge = Statement(
+    """
+    INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at, decided_at,
+    operation) VALUES (?, ?, ?, 'expired', '{}', ?, ?, ?, ?, ?, ?)
+    """)
+private let oldChange = Statement("INSERT INTO audit (operation, at, event) VALUES (?, ?, 'user.registered')")

@@ -1,0 +1,12 @@
+import Relay
+
+@testable import Storage
+
+extension Sample {
+    /// A look at what has changed.
+    static func runWatch(on store: Store) async throws {
+        let newest = try await store.newestChange()
+        _ = try await store.changes(after: newest - 5, limit: 1000)
+        _ = try await store.countChanges(after: newest - 5, upTo: newest)
+    }
+}
