@@ -42,6 +42,8 @@ let package = Package(
                 "Messaging", "Metrics", "Pushing", "Relay", "Storage", "TLS", "Wording", "World",
             ]),
         .library(name: "APNs", targets: ["APNs"]),
+        // For websites in Swift, with the modules whose types it speaks in: docs/website-guide.md.
+        .library(name: "TwoefayClient", targets: ["TwoefayClient", "Bytes", "Crypto", "JSON", "Webhooks", "World"]),
     ],
     targets: [
         // C libraries, each touched by the one module that names it below.
@@ -92,7 +94,9 @@ let package = Package(
             ]),
 
         // For websites: depends on nothing of the relay.
-        module("TwoefayClient", ["Bytes", "Crypto", "JSON"]),
+        module(
+            "TwoefayClient",
+            ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "Webhooks", "World"]),
 
         // The product.
         module("Domain", ["Bytes", "Crypto", "JSON", "World"]),
@@ -142,7 +146,7 @@ let package = Package(
             "Demo",
             [
                 "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "JSON", "Log",
-                "Phone", "Storage", "TLS", "World",
+                "Phone", "Storage", "TLS", "TwoefayClient", "World",
             ]),
         program("twoefayd", ["CLinux", "Daemon"]),
         program(
@@ -200,7 +204,8 @@ let package = Package(
         tests(
             "Demo",
             [
-                "Bytes", "Crypto", "Demo", "EventLoop", "HTTP", "JSON", "Phone", "TLS", "TestSupport", "World",
+                "Bytes", "Crypto", "Demo", "EventLoop", "HTTP", "JSON", "Phone", "TLS", "TestSupport",
+                "TwoefayClient", "World",
                 "twoefay",
                 "twoefayd",
             ]),
@@ -279,7 +284,10 @@ let package = Package(
             ]),
         tests(
             "TwoefayClient",
-            ["Bytes", "Crypto", "JSON", "TestSupport", "TwoefayClient", "World", "twoefay", "twoefayd"]),
+            [
+                "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "TLS", "TestSupport", "TwoefayClient",
+                "Webhooks", "World", "twoefay", "twoefayd",
+            ]),
         tests("Webhooks", ["Bytes", "TestSupport", "Webhooks", "World"]),
         tests(
             "WebPush",

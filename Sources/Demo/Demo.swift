@@ -2,7 +2,7 @@ import Daemon
 import EventLoop
 import HTTP
 import JSON
-import Phone
+import TwoefayClient
 import World
 
 /// The whole product on one machine, for somebody who sees it for the first time: a throw-away installation, the real
@@ -76,12 +76,12 @@ public enum Demo {
             let website = try await stage.set(relayIsGone: relayIsGone)
             guard let pushService = stage.pushService else { throw interrupted }
             let play = Play(stage: stage, story: story, website: website, pushService: pushService)
-            do throws(CallFailure) {
+            do {
                 return .success(try await play.run())
             } catch {
                 let words = stage.relay?.tail.joined(separator: "\n") ?? ""
                 throw Failure(
-                    .failed, "the play broke off: \(error.description)\n\(words)",
+                    .failed, "the play broke off: \(error)\n\(words)",
                     next: "Above are the last words of the relay's log. Try again; --keep keeps all of it.")
             }
         } catch {
@@ -102,10 +102,10 @@ public enum Demo {
         if case .success(let logins) = played {
             story.chapter("What came of it")
             for login in logins {
-                let reason = login.outcome.reason.map { " (\($0))" } ?? ""
+                let reason = login.outcome.reason.map { " (\($0.rawValue))" } ?? ""
                 let name = login.name + String(repeating: " ", count: max(0, 10 - login.name.count))
                 story.verdict(
-                    "\(name)\(login.person)'s login: \(login.outcome.login)\(reason), told after "
+                    "\(name)\(login.person)'s login: \(login.outcome.login.rawValue)\(reason), told after "
                         + "\(login.took.inSeconds)" + (login.isRight ? "" : ", and not as it should be"),
                     isRight: login.isRight)
             }
@@ -137,8 +137,8 @@ extension Play.Ended {
     fileprivate var json: JSONValue {
         .object([
             "login": .string(name), "user": .string(person), "challenge": .string(challenge),
-            "result": .string(outcome.login), "reason": outcome.reason.map { .string($0) } ?? .null,
-            "proof": outcome.proof.map { .string($0) } ?? .null,
+            "result": .string(outcome.login.rawValue), "reason": outcome.reason.map { .string($0.rawValue) } ?? .null,
+            "proof": outcome.proof.map { .string($0.rawValue) } ?? .null, "let_in": .bool(verdict.isLetIn),
             "as_it_should": .bool(isRight), "seconds": .number(Double(took.wholeMilliseconds) / 1000),
         ])
     }

@@ -1,6 +1,7 @@
 import HTTP
 import JSON
 import Phone
+import TwoefayClient
 
 /// Told of every message that its owner sends or gets.
 public typealias Witness = @Sendable (Message) -> Void
@@ -36,6 +37,18 @@ public struct Message: Sendable {
 
     init(_ from: Party, _ to: Party, _ answer: RelayAnswer) {
         self.init(from, to, String(answer.status), body: answer.body)
+    }
+
+    init(_ from: Party, _ to: Party, _ call: RelayCall) {
+        let fields = call.fields.filter { $0.key != "content-type" }.sorted { $0.key < $1.key }
+        self.init(
+            from, to, "\(call.method) \(call.path)", fields: fields.map { "\($0.key): \($0.value)" },
+            body: call.body ?? [:])
+    }
+
+    init(_ from: Party, _ to: Party, _ reply: RelayReply) {
+        self.init(
+            from, to, String(reply.status), body: (try? JSONReader.read(reply.body))?.object ?? [:])
     }
 }
 

@@ -3,6 +3,7 @@ import EventLoop
 import FakeAPNs
 import JSON
 import Phone
+import TwoefayClient
 import World
 
 /// Three logins, as two people live through them. The one that is to expire begins first: the least that a question may
@@ -13,11 +14,16 @@ struct Play {
         let name: String
         let person: String
         let challenge: String
-        let expected: Website.Outcome
-        let outcome: Website.Outcome
+        let expected: Ending
+        let verdict: Website.Verdict
         let took: Duration
 
-        var isRight: Bool { outcome == expected }
+        var outcome: LoginOutcome { verdict.outcome }
+        /// Who is let in has a receipt that holds; nobody else is.
+        var isRight: Bool {
+            expected == Ending(login: outcome.login, reason: outcome.reason, proof: outcome.proof)
+                && verdict.isLetIn == outcome.isSuccess
+        }
     }
 
     let stage: Stage
@@ -25,18 +31,23 @@ struct Play {
     let website: Website
     let pushService: FakeAPNs
 
+    struct Ending: Sendable, Equatable {
+        let login: LoginOutcome.Login
+        var reason: Reason?
+        var proof: Proof?
+    }
+
     /// A user with a phone.
     private struct Person {
         let name: String
-        let token: String
         let phone: Handset
     }
 
     /// Time to look at a phone, so that it is seen that the website waits.
     private static let glance = Duration.seconds(2)
-    private static let shortestLife: Int64 = 60
+    private static let shortestLife = Duration.seconds(60)
 
-    func run() async throws(CallFailure) -> [Ended] {
+    func run() async throws -> [Ended] {
         let (website, story) = (website, story)
         story.chapter("1. Two phones are bound, which is done once")
         let alice = try await bind("alice", to: "Alice's phone", isFirst: true)
@@ -49,7 +60,8 @@ struct Play {
         await stage.loop.sleep(for: Self.glance)
         story.say(
             "It rings, and nobody hears it. The Shop waits: the relay holds its POST /auth. The question lives "
-                + "\(Self.shortestLife) s, the least there is; two other logins are played meanwhile.")
+                + "\(Self.shortestLife.components.seconds) s, the least there is; two other logins are played meanwhile."
+        )
 
         story.chapter("3. Alice logs in: this one will be approved")
         let approved = try await play("approved", alice, from: "192.0.2.7") { context, number in
@@ -59,7 +71,7 @@ struct Play {
                     + "\"That is me\": she types the number and says yes.")
             story.say(
                 "The phone signs that, with a digest of every byte that it showed. The Shop gets the same signature with "
-                    + "its answer, and can check it without trusting the relay.")
+                    + "its answer, and checks it with the key that it pinned: it need not trust the relay.")
             return .approve(number: number)
         }
 
@@ -71,26 +83,21 @@ struct Play {
 
         story.chapter("5. Nobody answers for Bob")
         let countdown = countDown(to: forgotten.expiresAt)
-        let (outcome, took) = await runOut
+        let (verdict, took) = await runOut
         countdown.stop()
         let expired = Ended(
             name: "expired", person: bob.name, challenge: forgotten.challenge,
-            expected: .init(login: "failure", reason: "expired"), outcome: try outcome.get(), took: took)
+            expected: Ending(login: .failure, reason: .expired), verdict: try verdict.get(), took: took)
         return [approved, denied, expired]
     }
 
     private func bind(
         _ name: String, to phoneName: String, isFirst: Bool
-    ) async throws(CallFailure) -> Person {
-        let registered = try await website.register(username: name, email: "\(name)@example.com")
-        let activation: ActivationURI
-        do {
-            activation = try ActivationURI(registered.activation)
-        } catch {
-            throw .unable("the activation cannot be read: \(error)")
-        }
+    ) async throws -> Person {
+        let uri = try await website.register(name, email: "\(name)@example.com")
+        let activation = try ActivationURI(uri)
         story.say("The Shop shows the uri as a QR code, and \(phoneName) scans it:")
-        story.say(registered.activation)
+        story.say(uri)
         if isFirst {
             story.say(
                 "The phone makes a key that never leaves it, connects to the relay, and goes on only if the relay's "
@@ -98,13 +105,19 @@ struct Play {
         }
         let phone = stage.makePhone()
         try await phone.enrol(activation, name: phoneName)
-        return Person(name: name, token: registered.token, phone: phone)
+        try await website.pinPhones(of: name)
+        if isFirst {
+            story.say(
+                "The Shop pins the phone's key. With 'k', which the Shop put into the code and the relay never saw, the "
+                    + "phone has shown that the key is its own.")
+        }
+        return Person(name: name, phone: phone)
     }
 
     private func play(
         _ name: String, _ person: Person, from ip: String,
         decide: (ShownContext, String?) -> Statement.Decision
-    ) async throws(CallFailure) -> Ended {
+    ) async throws -> Ended {
         let asked = try await ask(person, from: ip)
         let (website, story) = (website, story)
         async let told = Self.end(of: asked, at: website, story)
@@ -113,43 +126,49 @@ struct Play {
         await stage.loop.sleep(for: Self.glance)
         let decision = decide(question.context, asked.number)
         _ = try await person.phone.answer(decision, to: question)
-        let (outcome, took) = await told
-        let expected: Website.Outcome =
+        let (verdict, took) = await told
+        let expected: Ending =
             switch decision {
-            case .approve: .init(login: "success", proof: "signed")
-            case .deny: .init(login: "failure", reason: "denied", proof: "signed")
-            case .fraud: .init(login: "failure", reason: "fraud", proof: "signed")
+            case .approve: Ending(login: .success, proof: .signed)
+            case .deny: Ending(login: .failure, reason: .denied, proof: .signed)
+            case .fraud: Ending(login: .failure, reason: .fraud, proof: .signed)
             }
         return Ended(
             name: name, person: person.name, challenge: asked.challenge, expected: expected,
-            outcome: try outcome.get(), took: took)
+            verdict: try verdict.get(), took: took)
     }
 
     private func ask(
-        _ person: Person, from ip: String, living seconds: Int64? = nil
-    ) async throws(CallFailure) -> Website.Asked {
-        try await website.login(
-            .init(token: person.token, ip: ip, userAgent: "Firefox on Debian", expiresIn: seconds))
+        _ person: Person, from ip: String, living life: Duration? = nil
+    ) async throws -> OpenLogin {
+        try await website.ask(
+            LoginRequest(
+                username: person.name, ip: ip, userAgent: "Firefox on Debian", service: "members", life: life))
     }
 
     private static func end(
-        of asked: Website.Asked, at website: Website, _ story: Story
-    ) async -> (Result<Website.Outcome, CallFailure>, Duration) {
+        of asked: OpenLogin, at website: Website, _ story: Story
+    ) async -> (Result<Website.Verdict, CallFault>, Duration) {
         let start = story.elapsed
-        let outcome = await website.outcome(of: asked.challenge)
-        return (outcome, story.elapsed - start)
+        let verdict: Result<Website.Verdict, CallFault>
+        do throws(CallFault) {
+            verdict = .success(try await website.verdict(on: asked))
+        } catch {
+            verdict = .failure(error)
+        }
+        return (verdict, story.elapsed - start)
     }
 
     /// The push as the phone gets it, with the challenge that it will answer.
-    private func ring(_ person: Person) async throws(CallFailure) -> String {
+    private func ring(_ person: Person) async throws -> String {
         let push: ReceivedPush
         do {
             push = try await pushService.next()
         } catch {
-            throw .unable("no push came for \(person.name) in \(error.within)")
+            throw CallFailure.unable("no push came for \(person.name) in \(error.within)")
         }
         guard push.deviceToken == person.phone.pushToken, let challenge = push.challenge else {
-            throw .unable("the push was not for \(person.name)")
+            throw CallFailure.unable("the push was not for \(person.name)")
         }
         story.message(
             Message(

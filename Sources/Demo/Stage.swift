@@ -17,6 +17,9 @@ final class Stage {
     private(set) var website: Website?
     private(set) var origin = WebAddress(secure: true, host: "127.0.0.1", port: nil)
 
+    /// What phones call the website.
+    private static let displayName = "The Shop"
+
     let loop: EventLoop
     let story: Story
     private let storage: StorageText
@@ -81,7 +84,7 @@ final class Stage {
         isStruck = true
         // Nothing may be written behind us any more.
         if isBusy { await withCheckedContinuation { idle = $0 } }
-        website?.close()
+        await website?.close()
         for phone in phones { phone.close() }
         await relay?.end()
         await pushService?.stop()
@@ -137,7 +140,7 @@ final class Stage {
 
     private func addWebsite(_ settings: Settings) async throws(Failure) -> NewWebsite.Credentials {
         let website = try NewWebsite(
-            name: "shop", displayName: "The Shop", policies: [("number", "2")])
+            name: "shop", displayName: Self.displayName, policies: [("number", "2")])
         let credentials = try await aside { () throws(Failure) in
             let store = try settings.openStore()
             defer { store.close() }
@@ -197,7 +200,8 @@ final class Stage {
         let story = story
         do {
             let website = try Website(
-                loop: loop, relay: origin, authority: try Files.read(settings.path(of: settings.tls.authority)),
+                "shop", displayName: Self.displayName, loop: loop, relay: origin,
+                authority: try Files.read(settings.path(of: settings.tls.authority)),
                 certificate: try Files.read(credentials.certificatePath),
                 key: Secret(try Files.readPrivate(credentials.keyPath)), randomness: randomness
             ) { story.message($0) }

@@ -1,133 +1,127 @@
 import Bytes
 import EventLoop
 import HTTP
-import JSON
-import Phone
-import TLS
+import Synchronization
+import TwoefayClient
 import World
 
-/// A website that asks the relay before it lets somebody in. It proves who it is with its client certificate.
+/// A website that lets somebody in where one of their phones said yes, and believes no one else: neither the relay, which
+/// carries the question and the answer, nor a phone whose key it has not pinned.
 public final class Website: Sendable {
-    /// A user who was made known, and what binds the user's phone.
-    public struct Registered: Sendable {
-        public let token: String
-        public let activation: String
+    /// How one login ended.
+    public struct Verdict: Sendable, Equatable {
+        /// As the relay tells it.
+        public let outcome: LoginOutcome
+        /// The phone's own word. Nobody is let in without it.
+        public let approval: Approval?
+        /// Why what the relay called a success was none.
+        public let fault: ReceiptFault?
+
+        public var isLetIn: Bool { approval != nil }
     }
 
-    public struct LoginQuestion: Sendable {
-        public let token: String
-        public let ip: String
-        public let userAgent: String
-        public var service = "members"
-        public var expiresIn: Int64?
-    }
-
-    public struct Asked: Sendable {
-        public let challenge: String
-        /// The person carries it to the phone.
-        public let number: String?
-        public let expiresAt: Timestamp
-    }
-
-    /// How a challenge ended.
-    public struct Outcome: Sendable, Equatable {
-        /// `success` or `failure`.
-        public let login: String
-        public let reason: String?
-        /// `signed` where the phone did; nil where nobody answered.
-        public let proof: String?
-
-        public init(login: String, reason: String? = nil, proof: String? = nil) {
-            self.login = login
-            self.reason = reason
-            self.proof = proof
+    /// What a website keeps in its database.
+    private struct Records {
+        struct Customer {
+            let token: String
+            /// Until the phone is pinned.
+            var k: Secret?
+            var phones: [PinnedPhone] = []
         }
+
+        var customers: [String: Customer] = [:]
+        /// The nonces of logins that are not over.
+        var openRequests: Set<String> = []
     }
 
-    private let line: RelayLine
+    private let relay: RelayClient
+    private let carrier: HTTP2Carrier
+    private let bindings: BindingCheck
+    private let receipts: ReceiptCheck
+    private let time: any TimeSource
     private let randomness: any Randomness
-    private let witness: Witness
+    private let records = Mutex(Records())
 
-    /// - Parameter authority: PEM; signed the relay's certificate.
+    /// - Parameters:
+    ///   - name: as the relay knows it.
+    ///   - authority: PEM; signed the relay's certificate.
     public init(
-        loop: EventLoop, relay: WebAddress, authority: [UInt8], certificate: [UInt8], key: Secret,
-        randomness: any Randomness, witness: @escaping Witness = { _ in }
-    ) throws(TLSFailure) {
-        let tls = try TLSClientContext(
-            roots: .pem(authority), certificateChainPEM: certificate, privateKeyPEM: key)
-        line = RelayLine(loop: loop, relay: relay, tls: tls)
+        _ name: String, displayName: String, loop: EventLoop, relay: WebAddress, authority: [UInt8],
+        certificate: [UInt8], key: Secret, randomness: any Randomness, witness: @escaping Witness = { _ in }
+    ) throws(CallFault) {
+        carrier = try HTTP2Carrier(
+            loop: loop, relay: relay, authority: authority, certificate: certificate, key: key)
+        self.relay = RelayClient(
+            Overheard(carrier: carrier, witness: witness), time: loop.time, randomness: randomness)
+        bindings = BindingCheck(origin: relay.text, website: name)
+        receipts = ReceiptCheck(origin: relay.text, website: name, displayName: displayName, leastDigits: 2)
+        time = loop.time
         self.randomness = randomness
-        self.witness = witness
     }
 
-    public func register(username: String, email: String) async throws(CallFailure) -> Registered {
-        let answer = try await post("/register", ["username": .string(username), "email": .string(email)])
-        guard let uri = try answer.accepted()["activation"]?.object?["uri"]?.string else {
-            throw answer.odd("without an activation")
+    /// What the new customer's phone is to read. The website adds a secret to it that the relay never sees.
+    public func register(_ username: String, email: String) async throws(CallFault) -> String {
+        let registered = try await relay.register(username, email: email)
+        let k = Secret(randomness.bytes(32))
+        records.withLock { $0.customers[username] = .init(token: registered.token, k: k) }
+        return registered.activation.uri(with: k)
+    }
+
+    /// Takes a phone's key for the customer's where the phone itself says so. From then on nobody can put another in its
+    /// place.
+    public func pinPhones(of username: String) async throws {
+        let user = try await relay.user(username)
+        guard let customer = records.withLock({ $0.customers[username] }), let k = customer.k else { return }
+        var phones = customer.phones
+        for device in user.devices where !phones.contains(where: { $0.device == device.id }) {
+            phones.append(try bindings.pinned(device, token: customer.token, k: k))
         }
-        return Registered(token: try answer.text("token"), activation: uri)
-    }
-
-    public func login(_ question: LoginQuestion) async throws(CallFailure) -> Asked {
-        var body: JSONObject = [
-            "token": .string(question.token), "request": .string(Hex.encode(randomness.bytes(16))),
-            "service": .string(question.service), "ip": .string(question.ip),
-            "user_agent": .string(question.userAgent),
-        ]
-        if let seconds = question.expiresIn { body.set("expires_in", .integer(seconds)) }
-        let answer = try await post("/login", body)
-        guard let expiresAt = Timestamp(rfc3339: try answer.text("expires_at")) else {
-            throw answer.odd("without a time")
+        records.withLock { records in
+            records.customers[username]?.phones = phones
+            if !phones.isEmpty { records.customers[username]?.k = nil }
         }
-        return Asked(
-            challenge: try answer.text("challenge"), number: try answer.accepted()["number"]?.string,
-            expiresAt: expiresAt)
     }
 
-    /// Waits until the challenge has its end: the relay holds each request for as long as a minute.
-    public func outcome(of challenge: String) async -> Result<Outcome, CallFailure> {
-        do throws(CallFailure) {
-            while true {
-                let answer = try await repeated(
-                    RelayLine.Call(
-                        "/auth", fields: [.init("prefer", "wait=60")], body: ["challenge": .string(challenge)],
-                        patience: .seconds(70)))
-                let login = try answer.text("login")
-                if login != "wait" {
-                    let told = try answer.accepted()
-                    return .success(
-                        Outcome(login: login, reason: told["reason"]?.string, proof: told["proof"]?.string))
-                }
-            }
+    public func ask(_ login: LoginRequest) async throws(CallFault) -> OpenLogin {
+        let open = try await relay.ask(login)
+        _ = records.withLock { $0.openRequests.insert(open.asked.request) }
+        return open
+    }
+
+    /// Waits for the end, and looks whether it is what it says.
+    public func verdict(on login: OpenLogin) async throws(CallFault) -> Verdict {
+        let outcome = try await relay.wait(for: login)
+        guard outcome.isSuccess else {
+            _ = spend(login.asked.request)
+            return Verdict(outcome: outcome, approval: nil, fault: nil)
+        }
+        let phones = records.withLock { $0.customers[login.asked.username]?.phones ?? [] }
+        do throws(ReceiptFault) {
+            let approval = try await receipts.approval(
+                try Answered(outcome), to: login.asked, from: phones, at: time.now().seconds, spend: spend)
+            return Verdict(outcome: outcome, approval: approval, fault: nil)
         } catch {
-            return .failure(error)
+            return Verdict(outcome: outcome, approval: nil, fault: error)
         }
     }
 
-    public func close() { line.close() }
+    public func close() async { await carrier.close() }
 
-    /// The same key with every repetition: whatever became of the first one, it is done once.
-    private func post(_ path: String, _ body: JSONObject) async throws(CallFailure) -> RelayAnswer {
-        let key = HTTP.Fields.Field("idempotency-key", Hex.encode(randomness.bytes(16)))
-        return try await repeated(RelayLine.Call(path, fields: [key], body: body))
-    }
+    /// A receipt lets in once.
+    private func spend(_ request: String) -> Bool { records.withLock { $0.openRequests.remove(request) != nil } }
+}
 
-    /// Tries again where the relay was not reached, gave no answer, or asked for patience.
-    private func repeated(_ call: RelayLine.Call) async throws(CallFailure) -> RelayAnswer {
+/// A carrier whose every word is told to somebody.
+private struct Overheard: Carrier {
+    let carrier: HTTP2Carrier
+    let witness: Witness
+
+    func carry(_ call: RelayCall) async throws(CallFault) -> RelayReply {
         witness(Message(.website, .relay, call))
-        var attempts = 0
-        while true {
-            attempts += 1
-            do throws(CallFailure) {
-                let answer = try await line.send(call)
-                guard [429, 503].contains(answer.status), attempts < 5 else {
-                    witness(Message(.relay, .website, answer))
-                    return answer
-                }
-            } catch {
-                guard attempts < 5 else { throw error }
-            }
-            await line.loop.sleep(for: .milliseconds(200 << attempts))
-        }
+        let reply = try await carrier.carry(call)
+        witness(Message(.relay, .website, reply))
+        return reply
     }
+
+    func pause(for duration: Duration) async { await carrier.pause(for: duration) }
 }

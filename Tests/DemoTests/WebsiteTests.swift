@@ -1,11 +1,10 @@
-import Bytes
 import Crypto
 import EventLoop
 import HTTP
 import JSON
-import Phone
 import TestSupport
 import Testing
+import TwoefayClient
 import World
 
 @testable import Demo
@@ -14,52 +13,63 @@ import World
     private func website(_ relay: FakeRelay, _ loop: EventLoop, _ address: WebAddress) throws -> Website {
         let issued = try relay.websites.issueClient(uri: "twoefay:website:shop", days: 1, at: loop.time.now())
         return try Website(
-            loop: loop, relay: address, authority: try relay.authority.certificatePEM(),
-            certificate: try issued.certificatePEM(), key: try issued.keyPEM(), randomness: SystemRandomness())
+            "shop", displayName: "The Shop", loop: loop, relay: address,
+            authority: try relay.authority.certificatePEM(), certificate: try issued.certificatePEM(),
+            key: try issued.keyPEM(), randomness: SystemRandomness())
     }
 
-    /// Whatever became of the first attempt, it is the same request for the relay.
-    @Test func repeatsUnderTheSameKey() async throws {
-        let relay = try FakeRelay(
-            (503, ["code": "unavailable"]), (503, ["code": "unavailable"]),
-            (201, ["login": "verified", "challenge": "c1", "number": "47", "expires_at": "2026-11-21T10:09:47.940Z"]),
-            (201, ["login": "verified", "challenge": "c2", "expires_at": "2026-11-21T10:09:47.940Z"]))
-        let asked = try await relay.run { loop, address in
+    private static let asked: JSONObject = [
+        "login": "verified", "challenge": "c1", "number": "47", "factor": "push",
+        "expires_at": "2026-11-21T10:09:47.940Z",
+    ]
+
+    private func verdict(_ told: JSONObject) async throws -> Website.Verdict {
+        let relay = try FakeRelay((201, Self.asked), (200, told))
+        return try await relay.run { loop, address in
             let website = try website(relay, loop, address)
-            defer { website.close() }
-            let question = Website.LoginQuestion(token: "ab12", ip: "192.0.2.7", userAgent: "test")
-            return [try await website.login(question), try await website.login(question)]
+            let login = try await website.ask(LoginRequest(username: "ada"))
+            let verdict = try await website.verdict(on: login)
+            await website.close()
+            return verdict
         }
-        #expect(asked.map(\.challenge) == ["c1", "c2"])
-        #expect(asked.map(\.number) == ["47", nil])
-        let keys = relay.asked.map { $0.fields["idempotency-key"] }
-        try #require(keys.count == 4 && keys.allSatisfy { $0 != nil })
-        #expect(keys[0] == keys[1] && keys[1] == keys[2] && keys[2] != keys[3])
-        #expect(relay.asked[0].body == relay.asked[2].body)
-        #expect(relay.asked.allSatisfy { $0.certificate?.uris == ["twoefay:website:shop"] })
     }
 
-    @Test func waitsForTheEnd() async throws {
-        let relay = try FakeRelay(
-            (200, ["login": "wait"]), (200, ["login": "wait"]), (200, ["login": "failure", "reason": "expired"]))
-        let outcome = try await relay.run { loop, address in
+    /// What the relay alone says opens no door.
+    @Test func letsNobodyInOnTheRelaysWord() async throws {
+        let success: JSONObject = ["login": "success", "challenge": "c1", "proof": "signed", "steps": []]
+        let bare = try await verdict(success)
+        #expect(!bare.isLetIn && bare.outcome.isSuccess && bare.fault == .incomplete)
+        var code = success
+        code["proof"] = "code"
+        #expect(try await verdict(code).fault == .notSigned(proof: "code"))
+        var stranger = success
+        for (name, value) in [("device", "d1"), ("receipt", "a.b.c"), ("context", "e30")] {
+            stranger[name] = .string(value)
+        }
+        #expect(try await verdict(stranger).fault == .unknownDevice)
+        let denied = try await verdict(["login": "failure", "challenge": "c1", "steps": [], "reason": "denied"])
+        #expect(!denied.isLetIn && denied.fault == nil && denied.outcome.reason == .denied)
+    }
+
+    /// The phone reads a secret that the relay has not seen, another one for each customer.
+    @Test func putsASecretOfItsOwnIntoTheCode() async throws {
+        let known: JSONObject = [
+            "token": "t",
+            "activation": [
+                "code": "C", "uri": "twoefay://enrol?code=C", "qr": "<svg/>", "expires_at": "2026-11-21T10:09:47.940Z",
+            ],
+        ]
+        let relay = try FakeRelay((201, known), (201, known))
+        let uris = try await relay.run { loop, address in
             let website = try website(relay, loop, address)
-            defer { website.close() }
-            return try await website.outcome(of: "c1").get()
+            let uris = [
+                try await website.register("ada", email: "ada@example.com"),
+                try await website.register("bob", email: "bob@example.com"),
+            ]
+            await website.close()
+            return uris
         }
-        #expect(outcome == Website.Outcome(login: "failure", reason: "expired"))
-        #expect(relay.asked.map { $0.fields["prefer"] } == ["wait=60", "wait=60", "wait=60"])
-    }
-
-    @Test func saysWhatTheRelayRefused() async throws {
-        let relay = try FakeRelay((409, ["code": "conflict", "detail": "username: is taken"]))
-        let failure = await #expect(throws: CallFailure.self) {
-            try await relay.run { loop, address in
-                let website = try website(relay, loop, address)
-                defer { website.close() }
-                return try await website.register(username: "alice", email: "alice@example.com").token
-            }
-        }
-        #expect(failure == .refused(RelayRefusal(status: 409, code: "conflict", detail: "username: is taken")))
+        #expect(uris.allSatisfy { $0.hasPrefix("twoefay://enrol?code=C&k=") } && uris[0] != uris[1])
+        #expect(relay.asked.map { $0.body["username"] } == ["ada", "bob"])
     }
 }

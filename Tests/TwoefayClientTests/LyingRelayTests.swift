@@ -54,6 +54,29 @@ import TwoefayClient
         #expect(why.contains("stands twice"))
     }
 
+    /// A website that chooses the number wants no relay to: not by another in the answer, not by none.
+    @Test("A number of its own in place of the one that was chosen") func choosesTheNumber() async throws {
+        var request = LoginRequest(username: "ada")
+        let other = ScriptedCarrier(.asked)
+        request.number = "11"
+        let fault = await #expect(throws: CallFault.self) { try await other.client().ask(request) }
+        guard case .odd = fault else {
+            Issue.record("\(String(describing: fault))")
+            return
+        }
+        request.number = "47"
+        #expect(try await ScriptedCarrier(.asked).client().ask(request).number == "47")
+        // Of a user who is locked the answer has none.
+        let none = ScriptedCarrier(
+            .reply(
+                201, ["login": "verified", "challenge": "c1", "expires_at": "2026-11-21T10:09:47.940Z"]))
+        #expect(try await none.client().ask(request).asked.number == "47")
+        // Nor is what the phone then signs believed, where it signs another.
+        var login = try Login()
+        login.asked.number = "11"
+        #expect(await login.fault(try login.signed()) == .number)
+    }
+
     @Test("No character of what is handed over can be changed") func tampering() async throws {
         let login = try Login()
         let honest = try login.signed()

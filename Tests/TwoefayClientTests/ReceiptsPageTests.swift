@@ -15,7 +15,7 @@ import TwoefayClient
         try await PageCode.node().agrees(with: try Self.receipts() + Self.bindings())
     }
 
-    @Test(.enabled(if: PageCode.hasPHP, "there is no PHP with php-jwt here")) func php() async throws {
+    @Test(.enabled(if: PageCode.hasPHP, "there is no PHP here")) func php() async throws {
         try await PageCode.php().agrees(with: try Self.receipts() + Self.bindings())
     }
 

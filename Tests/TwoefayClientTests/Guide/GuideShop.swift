@@ -1,0 +1,79 @@
+import Bytes
+import TwoefayClient
+import Webhooks
+import World
+
+/// A website, with a dictionary in place of its database.
+actor Shop {
+    private let relay: RelayClient
+    private let bindings: BindingCheck
+    private let receipts: ReceiptCheck
+    private let inbox: WebhookInbox
+
+    private var tokens: [String: String] = [:]
+    private var secrets: [String: Secret] = [:]
+    private var phones: [String: [PinnedPhone]] = [:]
+    private var openRequests: Set<String> = []
+    private var seenWebhooks: Set<String> = []
+
+    /// - Parameters:
+    ///   - origin: `https://login.example.com:8080`
+    ///   - authority: the bytes of `ca.pem`; `certificate` and `key` those of `shop.pem` and `shop.key`.
+    ///   - secrets: `WebhookSecret(text)` of `shop.secret` and, if it is there, of `shop.secret.new`.
+    init(
+        origin: String, authority: [UInt8], certificate: [UInt8], key: Secret, secrets: [WebhookSecret]
+    ) throws {
+        relay = try RelayClient(origin: origin, authority: authority, certificate: certificate, key: key)
+        bindings = BindingCheck(origin: origin, website: "shop")
+        receipts = ReceiptCheck(origin: origin, website: "shop", displayName: "The Shop", leastDigits: 2)
+        inbox = WebhookInbox(secrets: secrets)
+    }
+
+    /// What the new user's phone reads, as a QR code.
+    func register(_ username: String) async throws -> String {
+        let registered = try await relay.register(username, email: "\(username)@example.com")
+        let k = Secret(SystemRandomness().bytes(32))  // the relay never sees it
+        (tokens[username], secrets[username]) = (registered.token, k)
+        return registered.activation.uri(with: k)
+    }
+
+    /// Once the phone has read it: takes its key for the user's, for good.
+    func pinPhones(of username: String) async throws {
+        guard let token = tokens[username], let k = secrets[username] else { return }
+        phones[username] = try await relay.user(username).devices.map { device in
+            try bindings.pinned(device, token: token, k: k)
+        }
+    }
+
+    /// Keep what comes back in the visitor's session, and show its number.
+    func ask(_ username: String, ip: String) async throws -> OpenLogin {
+        let login = try await relay.ask(LoginRequest(username: username, ip: ip, service: "members"))
+        openRequests.insert(login.asked.request)
+        return login
+    }
+
+    /// Whether the user's own phone has said yes to exactly that: throws where that is a lie. Waits for it; cancel the task when
+    /// the visitor goes away.
+    func isLetIn(_ login: OpenLogin) async throws -> Bool {
+        let outcome = try await relay.wait(for: login)
+        guard outcome.isSuccess else { return false }
+        _ = try await receipts.approval(
+            try Answered(outcome), to: login.asked, from: phones[login.asked.username] ?? [],
+            at: SystemTime().now().seconds
+        ) { openRequests.remove($0) != nil }  // a receipt lets in once
+        return true
+    }
+
+    /// The status to answer a webhook with.
+    func receive(fields: [(name: String, value: String)], body: [UInt8]) async -> Int {
+        do {
+            let event = try await inbox.event(fields: fields, body: body) { seenWebhooks.insert($0).inserted }
+            if case .loginDecided(let token, let outcome)? = event?.what { print(token, outcome.login) }
+            return 204
+        } catch is WebhookFault {
+            return 400
+        } catch {
+            return 500
+        }
+    }
+}

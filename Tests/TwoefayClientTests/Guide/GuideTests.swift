@@ -1,0 +1,174 @@
+import Bytes
+import Glibc
+import JSON
+import TestSupport
+import Testing
+import TwoefayClient
+import Webhooks
+import World
+
+/// docs/website-guide.md, run as it stands: against the daemon as it was built, with a phone that answers.
+@Suite("The website's guide", .timeLimit(.minutes(15)), .mayBlock) struct Guide {
+    /// A relay that knows the shop, and a directory with what its operator gave the shop.
+    private func shop() async throws -> (relay: RunningRelay, directory: TemporaryDirectory) {
+        let relay = try await RunningRelay.start()
+        let directory = try TemporaryDirectory()
+        try await relay.tool(["website", "add", "shop", "--display-name", "The Shop", "--out", directory.path])
+        try TextFile.write(try TextFile.bytes(relay.file("ca.pem")), to: directory("ca.pem"))
+        return (relay, directory)
+    }
+
+    @Test(arguments: GuideCode.withReceipts) func logsSomebodyIn(code: GuideCode) async throws {
+        let (relay, directory) = try await shop()
+        try code.write(into: directory, origin: relay.origin)
+        let arguments = code.language == "php" ? [code.driver.name] : [code.driver.name, "login"]
+        let ended = try await code.start(arguments, in: directory).ended()
+        let said = ended.output.split(separator: "\n").map { $0.lowercased() }
+        try #require(ended.status == 0 && said.count == 6, "\(ended.output)\(ended.errors)")
+        #expect(said[0] == "success signed true")
+        // The same receipt once more, and a login that the person denied.
+        #expect(said[1].hasPrefix("ada/1 is not let in: ") && said[1].contains("an open request"))
+        #expect(said[2] == "again false")
+        #expect(said[3].hasPrefix("ada/1 is not let in: ") && said[4] == "failure denied false")
+        #expect(said[5] == "404 not_found")
+        // What was registered, asked and answered went out once each.
+        #expect(try relay.count("SELECT count(*) FROM challenge") == 2)
+    }
+
+    @Test func showsTheMessagesByCurl() async throws {
+        let (relay, directory) = try await shop()
+        for (name, text) in try GuideCode.files("sh") {
+            try TextFile.write(text.replacing(GuideCode.origin, with: relay.origin), to: directory(name))
+        }
+        try TextFile.write(GuideDriver.shell, to: directory("driver.sh"))
+        let ended = try await Child(
+            "sh", ["driver.sh"], environment: ["TWOEFAY": try BuiltProgram.twoefay.path], in: directory.path
+        ).ended()
+        #expect(
+            ended.output.split(separator: "\n") == [
+                "active", "success signed ", "failure signed denied", "not_found",
+            ], "\(ended.output)\(ended.errors)")
+    }
+
+    // MARK: Webhooks
+
+    private static let secret = WebhookSecret.make(SystemRandomness())
+    private static let next = WebhookSecret.make(SystemRandomness())
+    private static let body =
+        #"{"type":"login.decided","timestamp":"2026-11-22T05:00:00.000Z","data":{"token":"tök","login":"failure"}}"#
+
+    /// What comes in, and what is to be answered.
+    private struct Incoming {
+        let name: String
+        let status: Int
+        var id = "0123456789abcdef0123456789abcdef"
+        var body = Guide.body
+        var age = Duration.zero
+        var secrets = [Guide.secret]
+        var isChanged = false
+
+        var fields: [(name: String, value: String)] {
+            get throws {
+                WebhookHead(
+                    id: try #require(WebhookID(id)), body: Array(body.utf8), at: SystemTime().now() - age,
+                    secrets: secrets
+                ).fields
+            }
+        }
+
+        var sent: String { isChanged ? body + " " : body }
+    }
+
+    private static let incoming = [
+        Incoming(name: "honest", status: 204),
+        Incoming(name: "the same once more", status: 204),
+        Incoming(name: "signed by another", status: 400, id: "a", secrets: [WebhookSecret.make(SystemRandomness())]),
+        Incoming(name: "changed on its way", status: 400, id: "b", isChanged: true),
+        Incoming(name: "sent long ago", status: 400, id: "c", age: .seconds(600)),
+        Incoming(name: "sent in the future", status: 400, id: "d", age: .seconds(-600)),
+        Incoming(name: "by the next secret", status: 204, id: "e", secrets: [next]),
+        Incoming(name: "by both", status: 204, id: "f", secrets: [WebhookSecret.make(SystemRandomness()), secret]),
+    ]
+    /// Of those that are believed, how many are new.
+    private static let acted = 3
+
+    private func writeSecrets(_ directory: TemporaryDirectory) throws {
+        for (name, secret) in [("shop.secret", Self.secret), ("shop.secret.new", Self.next)] {
+            try TextFile.write(secret.text.reveal() + [0x0a], to: directory(name))
+        }
+    }
+
+    @Test(arguments: GuideCode.withReceipts) func takesWebhooks(code: GuideCode) async throws {
+        let (relay, directory) = try await shop()
+        try code.write(into: directory, origin: relay.origin)
+        try writeSecrets(directory)
+        let port = try FreePort()
+        let receiver = try code.start(code.listening(String(port.port)), in: directory)
+        let guardian = try Guardian(of: receiver.pid)
+        defer { guardian.dismiss() }
+        _ = try await receiver.line(code.ready.stream, with: code.ready.word)
+        for one in Self.incoming {
+            let fields = try one.fields.flatMap { ["--header", "\($0.name): \($0.value)"] }
+            let posted = try await Child.run(
+                "curl",
+                [
+                    "--silent", "--show-error", "--output", "/dev/null", "--write-out", "%{http_code}", "--header",
+                    "content-type: application/json", "--data-binary", one.sent,
+                ] + fields + ["http://127.0.0.1:\(port.port)/webhook"])
+            #expect(posted.output == "\(one.status)", "\(one.name): \(posted.errors)\(receiver.written)")
+        }
+        _ = try await receiver.line(code.ready.stream, with: "login.decided", number: Self.acted)
+        receiver.signal(SIGKILL)
+        let ended = await receiver.ended()
+        let lines = (ended.output + ended.errors).split(separator: "\n").filter { $0.contains("login.decided") }
+        #expect(lines.count == Self.acted && lines.allSatisfy { $0.contains("tök") }, "\(ended.output)\(ended.errors)")
+    }
+
+    @Test func checksWebhooksInTheShell() async throws {
+        let directory = try TemporaryDirectory()
+        for (name, text) in try GuideCode.files("sh") { try TextFile.write(text, to: directory(name)) }
+        try writeSecrets(directory)
+        for one in Self.incoming {
+            try TextFile.write(one.sent, to: directory("body"))
+            let ended = try await Child.run(
+                "sh", ["-c", ". ./website.sh; is_webhook \"$@\"", "sh"] + one.fields.map(\.value) + ["body"],
+                in: directory.path)
+            #expect((ended.status == 0) == (one.status == 204), "\(one.name): \(ended.errors)")
+        }
+    }
+
+    // MARK: Swift
+
+    @Test func isTheSwiftThatIsCompiledHere() throws {
+        let own = try TextFile.read(
+            #filePath.split(separator: "/").dropLast().map { "/\($0)" }.joined() + "/GuideShop.swift")
+        #expect(try GuideCode.files("swift").map(\.text) == [own])
+    }
+
+    @Test func logsSomebodyInInSwift() async throws {
+        let (relay, directory) = try await shop()
+        let shop = try Shop(
+            origin: relay.origin, authority: try TextFile.bytes(directory("ca.pem")),
+            certificate: try TextFile.bytes(directory("shop.pem")),
+            key: Secret(try TextFile.bytes(directory("shop.key"))), secrets: [Self.secret, Self.next])
+        func phone(_ arguments: String...) async throws {
+            let ended = try await Child.run(
+                try BuiltProgram.twoefay.path, ["phone"] + arguments + ["--keys", directory("phone")])
+            try #require(ended.status == 0, "\(ended.errors)")
+        }
+        try await phone("enrol", try await shop.register("ada"))
+        try await shop.pinPhones(of: "ada")
+        let login = try await shop.ask("ada", ip: "203.0.113.7")
+        async let isLetIn = shop.isLetIn(login)
+        try await phone("approve", "--challenge", login.challenge, "--number", login.number ?? "")
+        #expect(try await isLetIn)
+        await #expect(throws: ReceiptFault.requestUsed) { try await shop.isLetIn(login) }
+        let denied = try await shop.ask("ada", ip: "203.0.113.7")
+        try await phone("deny", "--challenge", denied.challenge)
+        #expect(try await shop.isLetIn(denied) == false)
+        for one in Self.incoming {
+            let status = await shop.receive(fields: try one.fields, body: Array(one.sent.utf8))
+            #expect(status == one.status, "\(one.name)")
+        }
+    }
+}

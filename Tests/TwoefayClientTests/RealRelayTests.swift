@@ -1,0 +1,215 @@
+import Bytes
+import Glibc
+import JSON
+import Synchronization
+import TestSupport
+import Testing
+import TwoefayClient
+import World
+
+/// RelayClient, and the daemon and phones as they were built.
+@Suite("A website at a real relay", .timeLimit(.minutes(15)), .mayBlock) struct RealRelay {
+    @Test func asksAndBelievesTheAnswer() async throws {
+        let shop = try await RealShop(try await RunningRelay.start())
+        let registered = try await shop.client.register("ada", email: "ada@example.com")
+        let k = Secret(SystemRandomness().bytes(32))
+        try await shop.bind("ada", registered.activation.uri(with: k))
+        let user = try await shop.client.user("ada")
+        #expect(user.token == registered.token && user.email == "ada@example.com" && user.state == .active)
+        let device = try #require(user.devices.first)
+        #expect(user.devices.count == 1 && device.state == .active && device.name == "ada's")
+        let phone = try BindingCheck(origin: shop.origin, website: "shop").pinned(
+            device, token: registered.token, k: k)
+
+        let login = try await shop.client.ask(
+            LoginRequest(
+                username: "ada", ip: "203.0.113.7", userAgent: "Firefox/140 (X11)", service: "Payments",
+                action: "transfer", details: [.init(label: "amount", value: "12,00 €")]))
+        #expect(login.hasPhone && login.number?.count == 2)
+        #expect(try await shop.client.result(of: login.challenge).login == .wait)
+        async let told = shop.client.wait(for: login)
+        try await shop.answer("approve", login)
+        let outcome = try await told
+        #expect(outcome.isSuccess && outcome.proof == .signed && outcome.assurance == .high)
+        let check = ReceiptCheck(origin: shop.origin, website: "shop", displayName: "The Shop", leastDigits: 2)
+        let approval = try await check.approval(
+            try Answered(outcome), to: login.asked, from: [phone], at: SystemTime().now().seconds
+        ) { $0 == login.asked.request }
+        #expect(approval.device == device.id)
+
+        let denied = try await shop.client.ask(LoginRequest(username: "ada"))
+        async let no = shop.client.wait(for: denied)
+        try await shop.answer("deny", denied)
+        let refusal = try await no
+        #expect(refusal.login == .failure && refusal.reason == .denied && refusal.proof == .signed)
+        #expect(throws: ReceiptFault.notSuccessful) { try Answered(refusal) }
+    }
+
+    @Test func hearsOfTheEndThatItMadeItself() async throws {
+        let shop = try await RealShop(try await RunningRelay.start())
+        let registered = try await shop.client.register("ada")
+        try await shop.bind("ada", registered.activation.uri)
+        let login = try await shop.client.ask(LoginRequest(username: "ada"))
+        async let told = shop.client.wait(for: login.challenge)
+        try await shop.client.cancel(login.challenge)
+        #expect(try await told.reason == .cancelled)
+        let first = try await shop.client.ask(LoginRequest(username: "ada"))
+        let second = try await shop.client.ask(LoginRequest(username: "ada"))
+        #expect(try await shop.client.wait(for: first).reason == .superseded)
+        try await shop.answer("fraud", second)
+        #expect(try await shop.client.wait(for: second).reason == .fraud)
+        let frozen = try await shop.client.ask(LoginRequest(username: "ada"))
+        #expect(frozen.factor == nil && frozen.number == nil)
+        #expect(try await shop.client.wait(for: frozen).reason == .frozen)
+        #expect(try await shop.client.user("ada").stoppedBy == "phone")
+        await #expect(throws: CallFault.self) { try await shop.client.unlock("ada") }
+    }
+
+    @Test func looksAfterItsUsers() async throws {
+        let shop = try await RealShop(try await RunningRelay.start())
+        let client = shop.client
+        let registered = try await client.register("zoë/1", displayName: "Zoë", language: "de")
+        try await shop.bind("zoë", registered.activation.uri)
+        let device = try #require(try await client.user("zoë/1").devices.first)
+        #expect(try await client.suspend(device.id, of: "zoë/1").state == .suspended)
+        #expect(try await client.resume(device.id, of: "zoë/1").state == .active)
+        #expect(try await client.rename(device.id, of: "zoë/1", to: "Old").name == "Old")
+        #expect(
+            try await client.change("zoë/1", .init(displayName: .to("Z"), language: .removed))
+                == [])
+        // A further factor: the user has to say yes first, on the phone that is bound.
+        let fault = await #expect(throws: CallFault.self) { try await client.addTOTP(for: "zoë/1") }
+        let needed = try #require(fault?.problem?.approval)
+        try await shop.approve(needed, of: "zoë")
+        #expect(try await client.wait(for: needed.challenge).isSuccess)
+        let setup = try await client.addTOTP(for: "zoë/1", approval: needed.challenge)
+        let code = try await Child.run("oathtool", ["--totp", "--base32", setup.secret])
+        #expect(try await client.confirmTOTP(of: "zoë/1", code: String(code.output.prefix(6))))
+        #expect(try await client.user("zoë/1").factors.map(\.kind).contains(.totp))
+        try await client.dropTOTP(of: "zoë/1")
+        #expect(try await client.unlock("zoë/1"))
+        try await client.unbind(device.id, of: "zoë/1")
+        #expect(try await client.user("zoë/1").devices.map(\.state) == [.revoked])
+        try await client.forget("zoë/1")
+        let gone = await #expect(throws: CallFault.self) { try await client.user("zoë/1") }
+        #expect(gone?.problem?.code == .notFound)
+    }
+
+    /// A user without a phone: a token's codes.
+    @Test func letsCodesIn() async throws {
+        let shop = try await RealShop(try await RunningRelay.start())
+        let client = shop.client
+        _ = try await client.register("ada")
+        #expect(try await client.recoveryCodes(for: "ada").count == 10)
+        // The secret of RFC 4226's own vectors: codes 0, 1, 2, 3.
+        try await client.addHOTP(for: "ada", secret: "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ")
+        let login = try await client.ask(LoginRequest(username: "ada", factors: [.hotp]))
+        #expect(!login.hasPhone && login.factor == .hotp)
+        let wrong = try await client.enter("000000", for: login.challenge)
+        #expect(wrong.login == .failure && wrong.reason == nil)
+        let outcome = try await client.enter("755224", for: login.challenge)
+        #expect(outcome.isSuccess && outcome.proof == .code && outcome.factor == .hotp)
+        let again = await #expect(throws: CallFault.self) {
+            try await client.enter("287082", for: login.challenge)
+        }
+        #expect(again?.problem?.code == .alreadyDecided)
+        #expect(try await client.resynchroniseHOTP(of: "ada", codes: ("359152", "969429")))
+        try await client.dropHOTP(of: "ada")
+    }
+
+    @Test func isToldWhatIsWrong() async throws {
+        let shop = try await RealShop(try await RunningRelay.start())
+        _ = try await shop.client.register("ada")
+        func code(_ body: @Sendable () async throws -> Void) async -> Problem.Code? {
+            (await #expect(throws: CallFault.self) { try await body() })?.problem?.code
+        }
+        let client = shop.client
+        #expect(await code { _ = try await client.register("ada") } == .conflict)
+        #expect(await code { _ = try await client.ask(LoginRequest(username: "bob")) } == .notFound)
+        #expect(await code { _ = try await client.ask(LoginRequest(username: "ada", ip: "here")) } == .invalid)
+        #expect(await code { _ = try await client.result(of: String(repeating: "0", count: 32)) } == .notFound)
+        #expect(await code { try await client.call("POST", "/nowhere", [:]) } == .notFound)
+        #expect(await code { try await client.call("GET", "/login") } == .methodNotAllowed)
+        #expect(await code { try await client.call("POST", "/pending", [:]) } == .forbidden)
+        #expect(await code { try await client.begin(.totp, of: "x") } == .notFound)
+        // A stranger: whoever holds a certificate that is none of this relay's.
+        let other = try await RunningRelay.start()
+        _ = try await other.website("shop")
+        let stranger = RelayClient(try RealShop.carrier(to: shop.relay, as: other), retries: .never)
+        let fault = await #expect(throws: CallFault.self) { try await stranger.user("ada") }
+        guard case .unreached = fault else {
+            Issue.record("\(String(describing: fault))")
+            return
+        }
+    }
+
+    /// The relay is killed while it holds the request, and comes back: the website hears of the end all the same.
+    @Test(arguments: [SIGKILL, SIGTERM]) func waitsThroughTheEndOfTheRelay(signal: Int32) async throws {
+        let relay = try await RunningRelay.start()
+        let shop = try await RealShop(relay)
+        let registered = try await shop.client.register("ada")
+        try await shop.bind("ada", registered.activation.uri)
+        let login = try await shop.client.ask(LoginRequest(username: "ada"))
+        async let told = shop.client.wait(for: login)
+        // Asked behind the wait, over the same connection: the relay has that by then.
+        _ = try await shop.client.user("ada")
+        if signal == SIGKILL { await relay.kill() } else { await relay.stop() }
+        try await relay.restart()
+        try await shop.answer("approve", login)
+        #expect(try await told.isSuccess)
+    }
+
+    @Test func leavesTheChallengeWhenItStopsWaiting() async throws {
+        let shop = try await RealShop(try await RunningRelay.start())
+        let client = shop.client
+        let registered = try await client.register("ada")
+        try await shop.bind("ada", registered.activation.uri)
+        let login = try await client.ask(LoginRequest(username: "ada"))
+        let waiting = Task {
+            do throws(CallFault) {
+                return Result<LoginOutcome, CallFault>.success(try await client.wait(for: login))
+            } catch {
+                return .failure(error)
+            }
+        }
+        _ = try await client.user("ada")
+        waiting.cancel()
+        #expect(await waiting.value == .failure(.cancelled))
+        try await shop.answer("approve", login)
+        #expect(try await client.wait(for: login).isSuccess)
+    }
+
+    /// The answer gets lost on its way: the login is asked once all the same.
+    @Test func asksOnceWhateverIsLost() async throws {
+        let relay = try await RunningRelay.start()
+        let shop = try await RealShop(relay)
+        let registered = try await shop.client.register("ada")
+        try await shop.bind("ada", registered.activation.uri)
+        let lossy = RelayClient(LossyCarrier(try shop.carrier()), randomness: SystemRandomness())
+        let login = try await lossy.ask(LoginRequest(username: "ada"))
+        #expect(try relay.count("SELECT count(*) FROM challenge") == 1)
+        try await shop.answer("approve", login)
+        #expect(try await lossy.wait(for: login).isSuccess)
+        let fault = await #expect(throws: CallFault.self) { try await lossy.register("bob") }
+        #expect(fault?.problem?.code == .shownOnce)
+        // A secret is not shown again. The user is known all the same, and gets another code.
+        #expect(try await shop.client.activation(for: "bob").uri.hasPrefix("twoefay://"))
+    }
+}
+
+/// Brings no answer home until it was asked twice.
+private final class LossyCarrier: Carrier {
+    private let carrier: HTTP2Carrier
+    private let carried = Mutex<Set<String>>([])
+
+    init(_ carrier: HTTP2Carrier) { self.carrier = carrier }
+
+    func carry(_ call: RelayCall) async throws(CallFault) -> RelayReply {
+        let reply = try await carrier.carry(call)
+        guard let key = call.fields["idempotency-key"] else { return reply }
+        if carried.withLock({ $0.insert(key).inserted }) { throw .unanswered("lost on its way") }
+        return reply
+    }
+
+    func pause(for duration: Duration) async {}
+}

@@ -1,0 +1,84 @@
+import Crypto
+import EventLoop
+import HTTP
+import HTTP2
+import TestSupport
+import TwoefayClient
+import World
+
+extension FakeRelay {
+    /// That of a website which this relay knows.
+    func carrier(on loop: EventLoop, to address: WebAddress) throws -> HTTP2Carrier {
+        let issued = try websites.issueClient(uri: "twoefay:website:shop", days: 1, at: SystemTime().now())
+        return try HTTP2Carrier(
+            loop: loop, relay: address, authority: try authority.certificatePEM(),
+            certificate: try issued.certificatePEM(), key: try issued.keyPEM())
+    }
+}
+
+/// A relay's connections, which do what is asked for there: `/held` is left open until `/release` comes over any of them,
+/// `/leave` is the last that its connection takes, and after `/silence` nothing more comes over that.
+final class HeldConnections: ServerKeeper {
+    /// What happened, as in `held 1`; the number is the connection's.
+    private let told: AsyncStream<String>.Continuation
+    private var all: [Kept] = []
+
+    init(_ told: AsyncStream<String>.Continuation) { self.told = told }
+
+    func admit(_ number: Int) -> Admission { .serve }
+
+    func opened(_ connection: ServerConnection) -> any ConnectionKeeper {
+        let kept = Kept(connection, number: all.count + 1, self)
+        all.append(kept)
+        return kept
+    }
+
+    private func release() {
+        for kept in all { kept.release() }
+    }
+
+    private final class Kept: ConnectionKeeper {
+        private let connection: ServerConnection
+        private let number: Int
+        private let told: AsyncStream<String>.Continuation
+        private weak var keeper: HeldConnections?
+        private var held: [Int32] = []
+        private var isSilent = false
+
+        init(_ connection: ServerConnection, number: Int, _ keeper: HeldConnections) {
+            self.connection = connection
+            self.number = number
+            self.keeper = keeper
+            told = keeper.told
+        }
+
+        func handle(_ request: Request, stream: Int32) -> Reply? {
+            switch request.path {
+            case "/held":
+                held.append(stream)
+                told.yield("held \(number)")
+                return nil
+            case "/leave": connection.goAway(lastStream: stream)
+            case "/silence":
+                isSilent = true
+                connection.freeze()
+                told.yield("silent \(number)")
+                return nil
+            case "/release": keeper?.release()
+            default: break
+            }
+            return .now(Response(status: 200))
+        }
+
+        func release() {
+            for stream in held { connection.answer(stream, Response(status: 200 + number)) }
+            if isSilent { connection.cut() }
+        }
+
+        func closed(stream: Int32) {
+            if held.contains(stream) { told.yield("closed \(number)") }
+        }
+
+        func ended() {}
+    }
+}

@@ -1,0 +1,58 @@
+import Bytes
+import TestSupport
+import Testing
+import TwoefayClient
+import World
+
+/// A website at a real relay, and phones of its users: the programs as they were built.
+struct RealShop {
+    let relay: RunningRelay
+    let client: RelayClient
+    let origin: String
+
+    init(_ relay: RunningRelay, _ policies: [String] = [], retries: RetryPolicy = RetryPolicy()) async throws {
+        self.relay = relay
+        origin = relay.origin
+        try await relay.tool(
+            ["website", "add", "shop", "--display-name", "The Shop", "--out", relay.directory.path] + policies)
+        client = RelayClient(try Self.carrier(to: relay, as: relay), retries: retries)
+    }
+
+    /// Another connection of the same website.
+    func carrier() throws -> HTTP2Carrier { try Self.carrier(to: relay, as: relay) }
+
+    /// - Parameter home: where the website's certificate is from.
+    static func carrier(to relay: RunningRelay, as home: RunningRelay) throws -> HTTP2Carrier {
+        try HTTP2Carrier(
+            origin: relay.origin, authority: try TextFile.bytes(relay.file("ca.pem")),
+            certificate: try TextFile.bytes(home.directory("shop.pem")),
+            key: Secret(try TextFile.bytes(home.directory("shop.key"))))
+    }
+
+    /// Where the phones are, one directory for each user.
+    func keys(_ username: String) -> String { relay.directory("phone-\(username)") }
+
+    func bind(_ username: String, _ uri: String) async throws {
+        try await phone(["enrol", uri, "--name", "\(username)'s"], of: username)
+    }
+
+    func answer(_ word: String, _ login: OpenLogin) async throws {
+        let number = word == "approve" ? login.number : nil
+        try await answer(word, login.challenge, number, of: login.asked.username)
+    }
+
+    func approve(_ needed: Problem.NeededApproval, of username: String) async throws {
+        try await answer("approve", needed.challenge, needed.number, of: username)
+    }
+
+    private func answer(_ word: String, _ challenge: String, _ number: String?, of username: String) async throws {
+        try await phone(
+            [word, "--challenge", challenge] + (number.map { ["--number", $0] } ?? []), of: username)
+    }
+
+    private func phone(_ arguments: [String], of username: String) async throws {
+        let ended = try await Child.run(
+            try BuiltProgram.twoefay.path, ["phone"] + arguments + ["--keys", keys(username)])
+        guard ended.status == 0 else { throw Child.Problem(description: ended.errors) }
+    }
+}

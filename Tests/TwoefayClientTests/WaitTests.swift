@@ -1,0 +1,56 @@
+import TestSupport
+import Testing
+import TwoefayClient
+
+@Suite("Waiting for the end") struct Waiting {
+    @Test func asksUntilItIsDecided() async throws {
+        let carrier = ScriptedCarrier(.waiting, .waiting, .denied)
+        let outcome = try await carrier.client().wait(for: "c1")
+        #expect(outcome.login == .failure && outcome.reason == .denied)
+        #expect(carrier.calls.map { $0.fields["prefer"] } == ["wait=60", "wait=60", "wait=60"])
+        // A kept answer would say for ever that nothing is decided.
+        #expect(carrier.calls.allSatisfy { $0.fields["idempotency-key"] == nil })
+        #expect(carrier.calls.allSatisfy { $0.patience > .seconds(60) })
+        // Answers that came at once: whoever asked again at once would ask without end.
+        #expect(carrier.pauses == [.milliseconds(500), .milliseconds(500)])
+    }
+
+    /// A relay that is away longer than any other call would wait for it.
+    @Test func outlivesTheRelay() async throws {
+        let carrier = ScriptedCarrier(
+            .failure(.unanswered("cut")), .failure(.unreached("1")), .failure(.unreached("2")),
+            .failure(.unreached("3")), .failure(.unreached("4")), .failure(.unreached("5")),
+            .failure(.unreached("6")), .failure(.unreached("7")), .failure(.unreached("8")),
+            .problem(503, "unavailable", retryAfter: 2), .waiting, .denied)
+        #expect(try await carrier.client().wait(for: "c1").login == .failure)
+        #expect(carrier.pauses.reduce(.zero, +) > RetryPolicy().patience)
+    }
+
+    @Test func endsWhenNoChallengeCouldBeOpen() async throws {
+        let carrier = ScriptedCarrier(.waiting, .waiting)
+        let late = LateCarrier(carrier)
+        let client = RelayClient(late, time: carrier.time)
+        #expect(try await client.wait(for: "c1").login == .wait)
+        #expect(carrier.calls.count == 1)
+    }
+
+    @Test func endsWhenItIsRefused() async throws {
+        let carrier = ScriptedCarrier(.waiting, .problem(404, "not_found"))
+        let fault = await #expect(throws: CallFault.self) { try await carrier.client().wait(for: "c1") }
+        #expect(fault?.problem?.code == .notFound)
+    }
+}
+
+/// A relay that takes ten minutes for each answer.
+private struct LateCarrier: Carrier {
+    let script: ScriptedCarrier
+
+    init(_ script: ScriptedCarrier) { self.script = script }
+
+    func carry(_ call: RelayCall) async throws(CallFault) -> RelayReply {
+        script.time.advance(by: .seconds(600))
+        return try await script.carry(call)
+    }
+
+    func pause(for duration: Duration) async { await script.pause(for: duration) }
+}
