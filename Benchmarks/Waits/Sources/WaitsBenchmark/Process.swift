@@ -1,0 +1,53 @@
+import EventLoop
+import Glibc
+import World
+
+/// A process that somebody else started.
+struct Process: Sendable {
+    let pid: Int32
+    /// Waits are turns of it.
+    let loop: EventLoop
+
+    /// What it has in memory once that no longer changes, in bytes.
+    func settledMemory() async throws -> Int {
+        var last = try memory()
+        while true {
+            await loop.pause(.milliseconds(500))
+            let now = try memory()
+            if abs(now - last) <= 64 * 1024 { return now }
+            last = now
+        }
+    }
+
+    private func memory() throws -> Int {
+        let text = String(decoding: try read("/proc/\(pid)/status"), as: UTF8.self)
+        guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix("RssAnon:") }),
+            let kilobytes = line.split(whereSeparator: { !$0.isNumber }).first.flatMap({ Int($0) })
+        else { throw Unmeasured(description: "process \(pid) has ended") }
+        return kilobytes * 1024
+    }
+
+    /// The share of a core that it takes for so long.
+    func busy(for duration: Duration) async throws -> Double {
+        let time = SystemTime()
+        let (began, before) = (time.instant(), try ticks())
+        await loop.pause(duration)
+        let seconds = Double((time.instant() - began).wholeNanoseconds) / 1e9
+        return Double(try ticks() - before) / Double(sysconf(Int32(_SC_CLK_TCK))) / seconds
+    }
+
+    private func ticks() throws -> Int {
+        let text = String(decoding: try read("/proc/\(pid)/stat"), as: UTF8.self)
+        // The name in parentheses may hold anything.
+        let fields = text[(text.lastIndex(of: ")") ?? text.startIndex)...].split(separator: " ")
+        guard fields.count > 13, let user = Int(fields[12]), let system = Int(fields[13]) else {
+            throw Unmeasured(description: "process \(pid) has ended")
+        }
+        return user + system
+    }
+}
+
+extension EventLoop {
+    /// Blocks nobody: what calls this may be on the loop of the connections.
+    func pause(_ duration: Duration) async { await perform { await self.sleep(for: duration) } }
+}
