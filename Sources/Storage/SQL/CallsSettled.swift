@@ -168,8 +168,7 @@ private let hastenSome = Statement(
     WHERE /*S! id IN (SELECT id FROM outbox WHERE */
     """ + later + " ORDER BY website_id, dead_at, call_at LIMIT 500 /*S! ) */")
 
-private let furthest = Statement(
-    "SELECT call_at FROM outbox WHERE" + later + " ORDER BY website_id DESC, dead_at DESC, call_at DESC LIMIT 1")
+private let furthest = Statement("SELECT call_at FROM outbox WHERE" + later + " ORDER BY call_at DESC LIMIT 1")
 
 private let works = Statement(
     "UPDATE callback SET since = NULL, tries = 0 WHERE website_id = ? AND state = 'active' AND since IS NOT NULL")
