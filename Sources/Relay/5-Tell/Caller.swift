@@ -26,7 +26,8 @@ extension Call {
     public init(
         _ id: ErrandID, to url: String, _ body: [UInt8], signedWith secrets: WebhookSecrets, at now: Timestamp
     ) {
-        guard let name = WebhookID(id.text) else { fatalError("hexadecimal names no webhook") }  // our own bug
+        // An id's text is always 32 hexadecimal digits, of our own making: it could be refused only by a bug of ours.
+        guard let name = WebhookID(id.text) else { fatalError("hexadecimal names no webhook") }
         let head = WebhookHead(id: name, body: body, at: now, secrets: secrets.valid(at: now))
         self.init(
             id: id, url: url, fields: [("content-type", "application/json")] + head.fields, body: body)

@@ -199,7 +199,8 @@ final class Lane: Sendable {
 
     private static let patientConflicts = 3
 
-    /// Of the worker, which has nothing better to do.
+    /// On the worker's own thread, which blocks in the database's library else and has nothing better to do: at once, the
+    /// same transactions would meet again.
     private func pause() { usleep(1000 + UInt32(randomness.number(below: 19_000))) }
 
     // How it goes is remembered, and logged when that changes.
