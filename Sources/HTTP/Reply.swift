@@ -23,10 +23,11 @@ public enum Outcome: Sendable {
 public struct Hold: Sendable {
     public let duration: Duration
     public let wait: any Wait
-    /// Makes the answer, once it happened or the time is over. Under the same deadline as the work before it.
-    public let finish: @Sendable () async -> Response
+    /// Makes the answer, once it happened or the time is over. Under the same deadline as the work before it. Where what
+    /// happened is no news, it may hold the request again, for what is left of its time.
+    public let finish: @Sendable () async -> Outcome
 
-    public init(duration: Duration, wait: any Wait, finish: @escaping @Sendable () async -> Response) {
+    public init(duration: Duration, wait: any Wait, finish: @escaping @Sendable () async -> Outcome) {
         self.duration = duration
         self.wait = wait
         self.finish = finish

@@ -119,8 +119,8 @@ final class Exchange {
         stopTimer()
         state = .working
         run { exchange in
-            let response = await hold.finish()
-            exchange.value.came(.response(response))
+            let outcome = await hold.finish()
+            exchange.value.came(outcome)
         }
     }
 

@@ -147,6 +147,26 @@ struct PendingTests {
         #expect(rig.relay.relay.waits.count == 0)
     }
 
+    /// The relay hears of its own logins a second time, with those of its neighbours: by then they may be over.
+    @Test func anOldLoginIsNoNews() async throws {
+        let rig = try await APIRig(.file)
+        let shop = try await rig.site("shop")
+        let (_, phone) = try await shop.enrol("bob")
+        try await rig.relay.on { relay in await relay.watch() }
+        let (challenge, number) = try await shop.login("bob")
+        let answer: JSONObject = ["challenge": .string(challenge), "number": .string(number ?? "")]
+        #expect(await phone.send("POST", "/success", answer)["login"] == "success")
+        let held = try await hold(rig, phone.request("POST", "/pending", fields: wait))
+        rig.relay.time.advance(by: .seconds(4))
+        try await rig.relay.on { relay in await relay.watch() }
+        guard case .held(let again) = await rig.wake(held) else { throw RigFailure("told of nothing") }
+        #expect(again.duration == .seconds(26))
+        #expect(rig.relay.relay.waits.count == 1)
+        let (next, _) = try await shop.login("bob")
+        #expect(challenges(await rig.end(again)) == [next])
+        #expect(rig.relay.relay.waits.isEmpty)
+    }
+
     @Test func theTimeEndsAndSoDoesAChallenge() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
@@ -235,7 +255,10 @@ struct PendingTests {
         #expect(woken.withLock { $0 } == [500])
         #expect(rig.relay.relay.waits.count == count - 1)
         let finish = try #require(holds[500]).finish
-        #expect(challenges(await rig.relay.loop.perform { await finish() }) == [challenge])
+        guard case .response(let woken) = await rig.relay.loop.perform({ await finish() }) else {
+            throw RigFailure("still held")
+        }
+        #expect(challenges(woken) == [challenge])
         for held in holds.values { held.wait.cancel() }
         #expect(rig.relay.relay.waits.count == 0)
     }

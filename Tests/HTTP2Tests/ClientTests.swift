@@ -129,7 +129,7 @@ struct ClientTests {
             return .later(deadline: .seconds(Patience.seconds), late: Response(status: 503)) {
                 let wait = TestWait()
                 waits.withLock { $0.append(wait) }
-                return .held(Hold(duration: .seconds(Patience.seconds), wait: wait) { ok })
+                return .held(Hold(duration: .seconds(Patience.seconds), wait: wait) { .response(ok) })
             }
         } _: { server in
             let context = try server.certificates.clientContext(nil)

@@ -101,7 +101,7 @@ struct ExchangeTests {
     }
 
     private func held(_ wait: TestWait, finish: @escaping @Sendable () async -> Response) -> Outcome {
-        .held(Hold(duration: .seconds(30), wait: wait, finish: finish))
+        .held(Hold(duration: .seconds(30), wait: wait) { .response(await finish()) })
     }
 
     @Test func aHoldEndsWhenItIsWoken() {
@@ -118,6 +118,21 @@ struct ExchangeTests {
         #expect(bench.answers.current == [201])
         #expect(bench.ends.current == 1)
         #expect(wait.cancelled.current == 0)
+    }
+
+    @Test func aHoldMayBeHeldAgain() {
+        let (wait, next) = (TestWait(), TestWait())
+        let again = held(next) { Response(status: 201) }
+        let outcome = Outcome.held(Hold(duration: .seconds(30), wait: wait) { again })
+        bench.start { outcome }
+        bench.pass(.seconds(20))
+        wait.fire()
+        bench.pass(.seconds(20))
+        #expect(bench.answers.current == [], "it has another 30 seconds")
+        next.fire()
+        bench.run()
+        #expect(bench.answers.current == [201])
+        #expect(bench.ends.current == 1)
     }
 
     @Test func aHoldThatHasHappenedIsWokenWhileItIsArmed() {

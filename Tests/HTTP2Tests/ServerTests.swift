@@ -74,7 +74,7 @@ struct ServerTests {
             .later(deadline: .seconds(5), late: Response(status: 503)) {
                 let wait = TestWait()
                 waits.withLock { $0.append(wait) }
-                return .held(Hold(duration: .seconds(60), wait: wait) { ok })
+                return .held(Hold(duration: .seconds(60), wait: wait) { .response(ok) })
             }
         } _: { server in
             let client = try await server.client()
@@ -110,7 +110,7 @@ struct ServerTests {
             .later(deadline: .seconds(5), late: Response(status: 503)) {
                 let wait = TestWait()
                 waits.withLock { $0.append(wait) }
-                return .held(Hold(duration: .seconds(60), wait: wait) { ok })
+                return .held(Hold(duration: .seconds(60), wait: wait) { .response(ok) })
             }
         } _: { server in
             let client = try await server.client()
@@ -196,7 +196,7 @@ struct ServerTests {
                 }
                 let wait = TestWait()
                 waits.withLock { $0.append(wait) }
-                return .held(Hold(duration: .seconds(60), wait: wait) { ok })
+                return .held(Hold(duration: .seconds(60), wait: wait) { .response(ok) })
             }
         } _: { server in
             let client = try await server.client()

@@ -82,20 +82,24 @@ public enum RunningReply {
             loop.spawn {
                 let outcome = await work()
                 loop.cancel(timer)
-                switch outcome {
-                case .response(let response): once.give(response)
-                case .held(let hold):
-                    let woken = Once { (_: Void) in loop.spawn { once.give(await hold.finish()) } }
-                    let timer = loop.schedule(after: hold.duration) {
-                        hold.wait.cancel()
-                        woken.give(())
-                    }
-                    hold.wait.arm {
-                        loop.post {
-                            loop.cancel(timer)
-                            woken.give(())
-                        }
-                    }
+                come(to: outcome, on: loop, once)
+            }
+        }
+    }
+
+    private static func come(to outcome: Outcome, on loop: EventLoop, _ once: Once<Response>) {
+        switch outcome {
+        case .response(let response): once.give(response)
+        case .held(let hold):
+            let woken = Once { (_: Void) in loop.spawn { come(to: await hold.finish(), on: loop, once) } }
+            let timer = loop.schedule(after: hold.duration) {
+                hold.wait.cancel()
+                woken.give(())
+            }
+            hold.wait.arm {
+                loop.post {
+                    loop.cancel(timer)
+                    woken.give(())
                 }
             }
         }

@@ -51,8 +51,8 @@ struct Answer: Sendable {
 /// What a verb comes to: an answer, or a request that waits for one.
 enum Verdict: Sendable {
     case answer(Answer)
-    /// `finish` makes the answer once the challenge has ended or the time is over.
-    case hold(Waits.Ticket, Duration, finish: @Sendable () async throws(Refusal) -> Answer)
+    /// `finish` makes the answer once what is waited for has happened, or the time is over; or holds again.
+    case hold(Waits.Ticket, Duration, finish: @Sendable () async throws(Refusal) -> Verdict)
 }
 
 extension Waits.Ticket: Wait {}

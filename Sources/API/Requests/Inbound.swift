@@ -87,23 +87,31 @@ struct Inbound: Sendable {
             let problem = error == .notFound ? notTheirs(caller) : nil
             return .response(await end(Answer(problem ?? Problem(error)), operation, repeated))
         }
-        switch verdict {
-        case .answer(let answer): return .response(await end(answer, operation, repeated))
-        case .hold(let ticket, let duration, let finish):
+        if case .hold = verdict {
             access.held()
             // Whoever holds may go away without a word. A repetition then has not to wait: it only reads.
             if let repeated { await api.relay.release(repeated, operation) }
+        }
+        return await come(to: verdict, caller, operation, repeated)
+    }
+
+    private func come(
+        to verdict: Verdict, _ caller: Caller, _ operation: Operation, _ repeated: Repeatable?
+    ) async -> Outcome {
+        switch verdict {
+        case .answer(let answer): return .response(await end(answer, operation, repeated))
+        case .hold(let ticket, let duration, let finish):
             return .held(
                 Hold(duration: duration, wait: ticket) {
-                    let answer: Answer
+                    let verdict: Verdict
                     do throws(Refusal) {
                         // What was revoked meanwhile is told nothing.
                         _ = try await api.caller(caller.claim(after: claim), for: form)
-                        answer = try await finish()
+                        verdict = try await finish()
                     } catch {
-                        answer = Answer(Problem(error))
+                        verdict = .answer(Answer(Problem(error)))
                     }
-                    return await end(answer, operation, repeated)
+                    return await come(to: verdict, caller, operation, repeated)
                 })
         }
     }

@@ -18,12 +18,18 @@ enum PendingList {
     ]
 
     @Sendable static func pending(_ call: Call, _ phone: PhoneCredential) async throws(Refusal) -> Verdict {
-        // What is no id is nothing that could be pending.
         let texts = call[P.known] ?? []
-        let known = Set(texts.compactMap { ChallengeID($0) })
         guard let patience = call.patience, patience > 0 else {
             return .answer(answer(try await call.relay.pending(for: phone), call))
         }
+        return try await news(beyond: texts, call, phone, until: call.api.time.instant() + .seconds(patience))
+    }
+
+    private static func news(
+        beyond texts: [String], _ call: Call, _ phone: PhoneCredential, until end: Instant
+    ) async throws(Refusal) -> Verdict {
+        // What is no id is nothing that could be pending.
+        let known = Set(texts.compactMap { ChallengeID($0) })
         // The ticket comes before the reading: a login between the two is not missed.
         let ticket = call.relay.ticket(for: phone, knowing: Array(known))
         let pending: [Pending]
@@ -33,13 +39,15 @@ enum PendingList {
             ticket.cancel()
             throw error
         }
-        let duration = call.relay.patience(pending, wanted: .seconds(patience))
+        let duration = call.relay.patience(pending, wanted: end - call.api.time.instant())
         guard Set(pending.map(\.challenge.text)) == Set(texts), duration > .zero else {
             ticket.cancel()
             return .answer(answer(pending, call))
         }
         return .hold(ticket, duration) { () async throws(Refusal) in
-            answer(try await call.relay.pending(for: phone), call)
+            // What was told from elsewhere may be long over, or another phone's alone.
+            guard ticket.hasHappened else { return .answer(answer(try await call.relay.pending(for: phone), call)) }
+            return try await news(beyond: texts, call, phone, until: end)
         }
     }
 

@@ -52,7 +52,7 @@ enum Tell {
             ticket.cancel()
             return .answer(answer(told, call))
         }
-        return .hold(ticket, duration) { () async throws(Refusal) in answer(try await read(), call) }
+        return .hold(ticket, duration) { () async throws(Refusal) in .answer(answer(try await read(), call)) }
     }
 
     private static func answer(_ told: Told?, _ call: Call) -> Answer {

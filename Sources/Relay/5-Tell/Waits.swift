@@ -62,7 +62,7 @@ public final class Waits: Sendable {
         private enum State {
             case taken
             case armed(@Sendable () -> Void)
-            case over
+            case over(hasHappened: Bool)
         }
 
         private let state = Mutex<State>(.taken)
@@ -85,13 +85,21 @@ public final class Waits: Sendable {
         }
 
         public func cancel() {
-            state.withLock { $0 = .over }
+            state.withLock { $0 = .over(hasHappened: false) }
             waits.remove(self)
         }
 
-        fileprivate func fire() {
+        /// Whether it was woken by what it waited for: not by the end of its time, nor by a newer request in its place.
+        public var hasHappened: Bool {
+            state.withLock { state in
+                if case .over(let hasHappened) = state { return hasHappened }
+                return false
+            }
+        }
+
+        fileprivate func fire(hasHappened: Bool = true) {
             let wake = state.withLock { state -> (@Sendable () -> Void)? in
-                defer { state = .over }
+                defer { state = .over(hasHappened: hasHappened) }
                 if case .armed(let wake) = state { return wake }
                 return nil
             }
@@ -109,7 +117,7 @@ public final class Waits: Sendable {
             waiting.add(ticket)
             return earlier
         }
-        for ticket in earlier { ticket.fire() }
+        for ticket in earlier { ticket.fire(hasHappened: false) }
         return ticket
     }
 

@@ -88,6 +88,14 @@ final class APIRig: Sendable {
 
     /// Waits for what the request waits for, and for its answer.
     func end(_ hold: Hold) async -> Response {
+        switch await wake(hold) {
+        case .response(let response): response
+        case .held(let hold): await end(hold)
+        }
+    }
+
+    /// Waits for what the request waits for, and for what comes of it.
+    func wake(_ hold: Hold) async -> Outcome {
         await withCheckedContinuation { continuation in hold.wait.arm { continuation.resume() } }
         return await relay.loop.perform { await hold.finish() }
     }
@@ -95,7 +103,10 @@ final class APIRig: Sendable {
     /// As a connection does when the time is over.
     func giveUp(_ hold: Hold) async -> Response {
         hold.wait.cancel()
-        return await relay.loop.perform { await hold.finish() }
+        return switch await relay.loop.perform({ await hold.finish() }) {
+        case .response(let response): response
+        case .held(let hold): await giveUp(hold)
+        }
     }
 }
 
