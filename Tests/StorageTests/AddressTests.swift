@@ -52,7 +52,8 @@ import World
 
         async let confirmed = first.confirm(
             address: waiting, of: Sample.id(2), code: 0, hasWord: true, at: Sample.now, as: operations.new())
-        try await relays.second.untilRunning("UPDATE%user SET \(kind == .mail ? "email" : "phone")%")
+        // Where it looks whether somebody has the address, it waits for whoever is about to.
+        try await relays.second.untilRunning("UPDATE user SET operation = id %")
         try relays.holder.commit()
         #expect(try await confirmed == .taken)
         #expect(try await first.factors(of: Sample.id(2)).contains { $0.id == id && $0.state == .waiting })
