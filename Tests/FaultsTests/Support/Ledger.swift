@@ -12,7 +12,12 @@ struct Ledger: Sendable {
 
     /// With a connection of its own, beside the relay's or after it.
     static func read<Value>(_ relay: RunningRelay, _ body: (Ledger) throws -> Value) throws -> Value {
-        let settings = try SettingsReader.read(try TextFile.bytes(relay.settings), file: relay.settings)
+        try read(relay.settings, body)
+    }
+
+    /// Of whatever relay has these settings.
+    static func read<Value>(_ path: String, _ body: (Ledger) throws -> Value) throws -> Value {
+        let settings = try SettingsReader.read(try TextFile.bytes(path), file: path)
         let store = try Store.open(
             try settings.storageURL(), time: SystemTime(), log: Log(minimum: .error, sink: MemorySink()))
         defer { store.close() }

@@ -1,0 +1,174 @@
+import EventLoop
+import Glibc
+import TestSupport
+import Testing
+import World
+
+/// Two relays over three nodes of a database, with two hundred logins in flight all the time, while parts of it die: every
+/// website call gets its result, every result is told to the website, and no code lets in twice. How long nobody was served is
+/// printed, and nowhere expected.
+@Suite(
+    .serialized, .timeLimit(.minutes(30)), .mayBlock,
+    .enabled(if: RunningCluster.isInstalled, "Galera or HAProxy is not installed; run: deploy/need test"),
+    .enabled(if: WebhookReceiver.isInstalled, "standardwebhooks is not installed; run: deploy/need test"),
+    .enabled(if: !Sanitizer.isOn, "what a sanitizer can see of a relay it sees in the other tests"))
+struct ClusterTests {
+    private static let users = 200
+    private static let tokens = 8
+    /// With each trial.
+    private static let apps = 4
+
+    /// What is done while logins flow, and what it is called.
+    private struct Trial {
+        let what: String
+        let happen: @Sendable (RunningCluster, ClusterTraffic, NodeLink) async throws -> Void
+    }
+
+    private static let trials = [
+        Trial(what: "nothing") { _, traffic, _ in try await traffic.more(200) },
+        Trial(what: "kill relay1, and bring it back") { cluster, traffic, _ in
+            try await cluster.kill("relay1")
+            try await traffic.more(150)
+            try await cluster.start("relay1")
+            try await traffic.more(100)
+        },
+        Trial(what: "kill node1, and bring it back") { cluster, traffic, _ in
+            try await cluster.kill("node1")
+            try await traffic.more(150)
+            try await cluster.start("node1")
+            try await traffic.more(100)
+        },
+        Trial(what: "freeze node2 node3 for 10 s") { cluster, traffic, _ in
+            try await cluster.freeze("node2", "node3")
+            await wait(.seconds(10))
+            try await cluster.start("node2", "node3")
+            try await traffic.more(150)
+        },
+        Trial(what: "cut relay1 off all nodes for 20 s") { cluster, traffic, link in
+            link.cut()
+            await wait(.seconds(20))
+            link.mend()
+            // It is asked by one half of the callers, and answers again.
+            try await cluster.start("relay1")
+            try await traffic.more(150)
+        },
+    ]
+
+    private static func wait(_ time: Duration) async {
+        await Clients.loop.perform { await Clients.loop.sleep(for: time) }
+    }
+
+    @Test func whateverDiesEveryResultArrivesAndNoneIsWrong() async throws {
+        let seed =
+            getenv("TWOEFAY_SEED").flatMap { UInt64(String(cString: $0)) } ?? SystemRandomness().number(below: .max)
+        print("cluster: TWOEFAY_SEED=\(seed)")
+        let chance = SeededRandomness(seed: seed)
+        try await RunningCluster.play { cluster in
+            try await migratesAtAllNodesAtOnce(cluster)
+            let link = try await NodeLink(to: cluster.nodes)
+            try await cluster.lead(relay1: link)
+            let shop = try await ClusterShop.open(cluster, desks: 10, chance)
+            let traffic = ClusterTraffic(shop, users: Self.users, chance)
+            try await play(traffic, link, chance)
+            try await traffic.settled()
+            try traffic.check(codes: Self.tokens)
+            try traffic.checkCallbacks(users: Self.users)
+            try await cluster.checkNodes()
+        }
+    }
+
+    // MARK: Trials
+
+    private func play(_ traffic: ClusterTraffic, _ link: NodeLink, _ chance: SeededRandomness) async throws {
+        let (shop, cluster) = (traffic.shop, traffic.shop.cluster)
+        let people = try await traffic.enrol()
+        let codes = try await CodeUser.shown(1000)
+        let probe = ClusterProbe()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (name, desk, phone) in people {
+                group.addTask { try await traffic.live(name, at: desk, with: phone) }
+            }
+            for number in 0..<Self.tokens {
+                let desk = shop.desks[number % shop.desks.count]
+                let user = try await CodeUser.withToken("token-\(number)", of: shop, at: desk)
+                group.addTask { try await traffic.type(codes, of: user) }
+            }
+            let places = [("proxy", cluster.proxy)] + zip(["relay1", "relay2"], cluster.relays)
+            for (place, port) in places + [places[0]] {
+                let roamer = try shop.desk(chance)
+                group.addTask { try await probe.ask(place, at: port, as: roamer) { !traffic.isOver } }
+            }
+            group.addTask {
+                for (number, trial) in Self.trials.enumerated() { try await play(trial, number, traffic, link, probe) }
+                traffic.end()
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private func play(
+        _ trial: Trial, _ number: Int, _ traffic: ClusterTraffic, _ link: NodeLink, _ probe: ClusterProbe
+    ) async throws {
+        let desks = traffic.shop.desks
+        let apps = try await (0..<Self.apps).asyncMap { app in
+            try await CodeUser.withApp("app-\(number)-\(app)", of: traffic.shop, at: desks[app % desks.count])
+        }
+        let (start, before) = (SystemTime().instant(), traffic.ended.count)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await trial.happen(traffic.shop.cluster, traffic, link) }
+            for (user, secret) in apps { group.addTask { try await traffic.type(by: secret, of: user) } }
+            try await group.waitForAll()
+        }
+        let end = SystemTime().instant()
+        let gaps = ["proxy", "relay1", "relay2"].map { place in
+            let gap = probe.gap(at: place, from: start, to: end)
+            return "\(place) \(Self.seconds(gap.all)) (one caller \(Self.seconds(gap.one)))"
+        }
+        print(
+            "cluster: \(trial.what): without service at \(gaps.joined(separator: ", ")); "
+                + "\(traffic.ended.count - before) logins in \(Self.seconds(end - start))")
+    }
+
+    private static func seconds(_ time: Duration) -> String {
+        "\(time.wholeMilliseconds / 1000).\(time.wholeMilliseconds % 1000 / 100) s"
+    }
+
+    // MARK: Migration
+
+    /// Three programs at once, each at a node of its own.
+    private func migratesAtAllNodesAtOnce(_ cluster: RunningCluster) async throws {
+        try await cluster.sql("node1", "CREATE DATABASE fresh; GRANT ALL ON fresh.* TO twoefay@'127.0.0.1'")
+        let text = try TextFile.read(cluster.settings("relay1"))
+        let names = (1...3).map { "node\($0)" }
+        for (name, port) in zip(names, cluster.nodes) {
+            var own = text
+            try own.set("storage", to: cluster.storage([port], database: "fresh"))
+            try TextFile.write(own, to: cluster.settings(name))
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for name in names { group.addTask { try await cluster.tool(["migrate"], as: name) } }
+            try await group.waitForAll()
+        }
+        // As `twoefay init` made them, who was alone.
+        for name in names {
+            let columns = try await ["fresh", "twoefay"].asyncMap { database in
+                try await cluster.sql(
+                    name,
+                    """
+                    SELECT table_name, column_name, column_type, is_nullable, column_key FROM information_schema.columns
+                    WHERE table_schema = '\(database)' ORDER BY 1, 2
+                    """)
+            }
+            #expect(columns[0] == columns[1] && columns[0].contains("challenge"), "\(name)")
+        }
+    }
+}
+
+extension Collection {
+    /// One after the other.
+    fileprivate func asyncMap<Value>(_ change: (Element) async throws -> Value) async throws -> [Value] {
+        var values: [Value] = []
+        for element in self { values.append(try await change(element)) }
+        return values
+    }
+}

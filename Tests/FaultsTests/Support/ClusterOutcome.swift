@@ -1,0 +1,57 @@
+import EventLoop
+import JSON
+import TestSupport
+import Testing
+
+/// What has come of all that was asked of a cluster.
+extension ClusterTraffic {
+    private var settings: String { shop.cluster.settings("relay2") }
+
+    /// Returns when nothing is left to be told to the website.
+    func settled() async throws {
+        while try Ledger.read(settings, { try $0.number("SELECT count(*) FROM outbox WHERE kind = 'callback'") }) > 0 {
+            try Task.checkCancellation()
+            await Clients.loop.perform { await Clients.loop.sleep(for: .milliseconds(200)) }
+        }
+    }
+
+    /// In the store: no challenge that nobody knows, every one as it was told, and each code used up once.
+    func check(codes users: Int) throws {
+        let ended = ended
+        try Ledger.read(settings) { ledger in
+            try ledger.check()
+            #expect(try ledger.number("SELECT count(*) FROM challenge") == Int64(ended.count))
+            for (decision, isApproved) in [("approve", true), ("deny", false)] {
+                let stored = try ledger.texts("SELECT lower(hex(id)) FROM challenge WHERE decision = '\(decision)'")
+                #expect(Set(stored) == Set(ended.filter { $0.value == isApproved }.keys))
+            }
+            #expect(try ledger.number("SELECT count(*) FROM factor WHERE kind = 'hotp'") == Int64(users))
+            // Of a token it is the next code's that is kept.
+            #expect(try ledger.number("SELECT sum(counter) FROM factor WHERE kind = 'hotp'") == Int64(codes))
+            #expect(try ledger.number("SELECT count(*) FROM audit WHERE event = 'callback.dead'") == 0)
+        }
+    }
+
+    /// At the website: every result at least once, under one id and as it was, and every phone.
+    func checkCallbacks(users: Int) throws {
+        let events = try shop.receiver.events
+        #expect(events.allSatisfy { $0.verdicts == ["accepted"] })
+        for (id, same) in Dictionary(grouping: events, by: \.id) {
+            let about = Set(same.map { "\($0.type ?? "none") \(JSONWriter.text(.object($0.data)))" })
+            #expect(about.count == 1, "\(id): \(about)")
+        }
+        let decided = Dictionary(grouping: events.filter { $0.type == "login.decided" }) { event in
+            event.data["challenge"]?.string ?? "none"
+        }
+        for (challenge, isApproved) in ended {
+            let its = decided[challenge] ?? []
+            #expect(Set(its.map(\.id)).count == 1, "\(challenge): \(its)")
+            let words = Set(its.map { $0.data["login"]?.string ?? "none" })
+            #expect(words == [isApproved ? "success" : "failure"], "\(challenge): \(words)")
+        }
+        #expect(Set(decided.keys) == Set(ended.keys))
+        let bound = Dictionary(grouping: events.filter { $0.type == "device.bound" }, by: \.id)
+        #expect(bound.count == users)
+        print("cluster: \(Set(events.map(\.id)).count) events came in \(events.count) calls, and none was lost")
+    }
+}

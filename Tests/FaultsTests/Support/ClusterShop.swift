@@ -1,0 +1,100 @@
+import Bytes
+import Crypto
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// A website of a cluster that is called back, with desks from which it calls.
+struct ClusterShop: Sendable {
+    static let name = "called"
+
+    let cluster: RunningCluster
+    let receiver: WebhookReceiver
+    let desks: [Roamer]
+    /// Who has no certificate.
+    private let anyone: Roamer
+
+    /// - Parameter desks: each has connections of its own.
+    static func open(_ cluster: RunningCluster, desks: Int, _ chance: SeededRandomness) async throws -> ClusterShop {
+        let receiver = try await WebhookReceiver()
+        let into = cluster.directory.path
+        // Nobody is to meet the limits, and no login its end by time.
+        try await cluster.tool([
+            "website", "add", name, "--out", into, "--callback", receiver.url, "--login-limit", "1000", "--push-limit",
+            "100",
+            "--guesses", "100", "--lifetime", "600", "--push-deadline", "300", "--code-deadline", "none",
+        ])
+        let secret = try TextFile.read("\(into)/\(name).secret")
+        try receiver.learn(String(secret.prefix { $0 != "\n" }))
+        return ClusterShop(
+            cluster: cluster, receiver: receiver, desks: try (0..<desks).map { _ in try desk(cluster, chance) },
+            anyone: try Roamer(cluster, chance))
+    }
+
+    /// One more, for who is not to be in the others' way.
+    func desk(_ chance: SeededRandomness) throws -> Roamer { try Self.desk(cluster, chance) }
+
+    private static func desk(_ cluster: RunningCluster, _ chance: SeededRandomness) throws -> Roamer {
+        let files = cluster.directory.path
+        return try Roamer(
+            cluster, chance, certificate: try TextFile.bytes("\(files)/\(name).pem"),
+            key: Secret(try TextFile.bytes("\(files)/\(name).key")))
+    }
+
+    /// A user with a phone, whom each relay may know from another.
+    func enrol(_ username: String, at desk: Roamer, _ chance: SeededRandomness) async throws -> CarriedPhone {
+        let registered = try await desk.insist("POST", "/register", ["username": .string(username)], key: username)
+        let (token, code) = try Scene.registered(registered.reply)
+        let key = try TestPhone(pushToken: Scene.pushToken())
+        let proof = try key.proof(
+            token: token, code: code, origin: cluster.origin, website: Self.name, at: SystemTime().now())
+        let body: JSONObject = [
+            "id_token": .string(token), "dev_token": .string(key.pushToken), "activation_code": .string(code),
+            "proof": .string(proof), "platform": "ios",
+        ]
+        let bound = try await anyone.insist("POST", "/verify", body).reply
+        try #require(bound.status == 200, "\(bound)")
+        let certificate = Array(try #require(bound["certificate"]).utf8)
+        return CarriedPhone(
+            device: try #require(bound["device"]), key: key, origin: cluster.origin,
+            roamer: try Roamer(cluster, chance, certificate: certificate, key: try key.key.pem()))
+    }
+
+    /// What becomes of it, asked for at any relay until it is known.
+    static func result(of login: Login, at desk: Roamer) async throws -> Reply {
+        while true {
+            let challenge: JSONObject = ["challenge": .string(login.challenge)]
+            let told = try await desk.insist("POST", "/auth", challenge, wait: 60).reply
+            try #require(told.status == 200 && told["challenge"] == login.challenge, "\(told)")
+            if told["login"] != "wait" { return told }
+        }
+    }
+}
+
+/// A phone that goes wherever its connections lead it.
+struct CarriedPhone: Sendable {
+    let device: String
+    let key: TestPhone
+    let origin: String
+    let roamer: Roamer
+
+    /// Its owner sees the number at the website.
+    func decide(_ login: Login, approves: Bool) async throws {
+        // Whichever relay it asks knows of it: the website was told already.
+        let told = try await roamer.insist("POST", "/pending", [:]).reply
+        let pending = (told.json["pending"]?.array ?? []).compactMap(\.object)
+        let its = try #require(pending.first { $0["challenge"]?.string == login.challenge }, "\(login): \(told)")
+        let shown = TestPhone.Shown(
+            challenge: login.challenge, nonce: try #require(its["nonce"]?.string),
+            context: try #require(its["context"]?.string.flatMap { Base64URL.decode($0) }))
+        let answer = try key.decision(
+            approves ? "approve" : "deny", about: shown, device: device, origin: origin, number: login.number,
+            at: SystemTime().now())
+        let body: JSONObject = ["challenge": .string(login.challenge), "answer": .string(answer)]
+        let taken = try await roamer.insist("POST", approves ? "/success" : "/failure", body)
+        // 409: an earlier try was taken, and its answer lost.
+        let isTaken = taken.reply.status == 200 || taken.unsure > 0 && taken.reply["code"] == "already_decided"
+        #expect(isTaken && taken.reply["login"] == (approves ? "success" : "failure"), "\(taken)")
+    }
+}

@@ -1,0 +1,113 @@
+import EventLoop
+import JSON
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+/// Many users of one website of a cluster, each with a login under way at every moment, until it is said to be over.
+final class ClusterTraffic: Sendable {
+    private struct State {
+        var asked = 0
+        var ended: [String: Bool] = [:]
+        var codes = 0
+        var isOver = false
+    }
+
+    let shop: ClusterShop
+    private let users: Int
+    private let chance: SeededRandomness
+    private let state = Mutex(State())
+
+    init(_ shop: ClusterShop, users: Int, _ chance: SeededRandomness) {
+        self.shop = shop
+        self.users = users
+        self.chance = chance
+    }
+
+    func end() { state.withLock { $0.isOver = true } }
+    var isOver: Bool { state.withLock { $0.isOver } }
+
+    /// What every challenge came to: whether the user was let in.
+    var ended: [String: Bool] { state.withLock { $0.ended } }
+    /// How many codes of tokens were used up.
+    var codes: Int { state.withLock { $0.codes } }
+
+    func note(_ login: Login, approved: Bool) { state.withLock { $0.ended[login.challenge] = approved } }
+
+    /// Returns when so many more logins have ended.
+    func more(_ count: Int) async throws {
+        let enough = ended.count + count
+        while ended.count < enough { try await pause() }
+    }
+
+    private func pause() async throws {
+        try Task.checkCancellation()
+        await Clients.loop.perform { await Clients.loop.sleep(for: .milliseconds(50)) }
+    }
+
+    // MARK: Phones
+
+    /// One after the other by each desk, all desks at once.
+    func enrol() async throws -> [(name: String, desk: Roamer, phone: CarriedPhone)] {
+        let desks = shop.desks
+        return try await withThrowingTaskGroup(of: [(name: String, desk: Roamer, phone: CarriedPhone)].self) { group in
+            for (number, desk) in desks.enumerated() {
+                group.addTask { [shop, chance, users] in
+                    var enrolled: [(name: String, desk: Roamer, phone: CarriedPhone)] = []
+                    for user in stride(from: number, to: users, by: desks.count) {
+                        let name = "user-\(user)"
+                        enrolled.append((name, desk, try await shop.enrol(name, at: desk, chance)))
+                    }
+                    return enrolled
+                }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+    }
+
+    /// Login after login: the website holds a request until it knows the result, while the phone's owner takes some time.
+    func live(_ name: String, at desk: Roamer, with phone: CarriedPhone) async throws {
+        var number = 0
+        repeat {
+            number += 1
+            let asked = try await desk.insist(
+                "POST", "/login", ["username": .string(name), "service": "web"], key: "\(name)-\(number)")
+            let login = try Login(asked.reply)
+            async let told = ClusterShop.result(of: login, at: desk)
+            if number == 1 {
+                // So that all of them are in flight once.
+                state.withLock { $0.asked += 1 }
+                while state.withLock({ $0.asked < users }) { try await pause() }
+            }
+            await desk.pause(2000..<18_000)
+            let approves = chance.number(below: 5) > 0
+            try await phone.decide(login, approves: approves)
+            let result = try await told
+            #expect(result["login"] == (approves ? "success" : "failure") && result["proof"] == "signed", "\(result)")
+            #expect(result["reason"] == (approves ? nil : "denied") && result["device"] == phone.device, "\(result)")
+            note(login, approved: approves)
+        } while !isOver
+    }
+
+    // MARK: Codes
+
+    /// Login after login by a token; each code is tried once more when it is used up.
+    func type(_ codes: [String], of user: CodeUser) async throws {
+        for (number, code) in codes.enumerated() where !isOver {
+            let login = try await user.login(number)
+            if number > 0 { try await user.replay(codes[number - 1], for: login) }
+            let isRight = try await user.handIn(code, for: login)
+            #expect(isRight, "\(user.name): the code of number \(number) is refused")
+            note(login, approved: true)
+            state.withLock { $0.codes += 1 }
+        }
+    }
+
+    /// One login by an app. A code that the database took too long for is over, and the next one is shown.
+    func type(by secret: String, of user: CodeUser) async throws {
+        let login = try await user.login(0)
+        while try await !user.handIn(try await CodeUser.now(secret, in: 30), for: login) {}
+        note(login, approved: true)
+    }
+}

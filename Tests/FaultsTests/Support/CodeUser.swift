@@ -1,0 +1,106 @@
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// A user who logs in by codes, each of which is handed in at both relays at once.
+final class CodeUser: Sendable {
+    let name: String
+    private let desk: Roamer
+    private let relays: [UInt16]
+
+    private init(_ name: String, _ desk: Roamer, _ relays: [UInt16]) {
+        self.name = name
+        self.desk = desk
+        self.relays = relays
+    }
+
+    /// Of RFC 4226, appendix D: the secret of a token.
+    private static let secret = "3132333435363738393031323334353637383930"
+
+    /// What that token shows, one after the other, by who has nothing to do with the relay.
+    static func shown(_ count: Int) async throws -> [String] {
+        let ended = try await Child.run("oathtool", ["--hotp", "--counter=0", "--window=\(count - 1)", secret])
+        guard ended.status == 0 else { throw Child.Problem(description: ended.errors) }
+        return ended.output.split(separator: "\n").map(String.init)
+    }
+
+    static func withToken(_ name: String, of shop: ClusterShop, at desk: Roamer) async throws -> CodeUser {
+        let user = try await registered(name, of: shop, at: desk)
+        let body: JSONObject = ["secret": .string("hex:\(secret)")]
+        let added = try await desk.insist("POST", "/user/\(name)/hotp", body, key: "\(name)-hotp").reply
+        try #require(added.status == 201, "\(added)")
+        return user
+    }
+
+    /// - Returns: the secret of the app.
+    static func withApp(
+        _ name: String, of shop: ClusterShop, at desk: Roamer
+    ) async throws -> (user: CodeUser, secret: String) {
+        let user = try await registered(name, of: shop, at: desk)
+        let made = try await desk.insist("POST", "/user/\(name)/totp", [:], key: "\(name)-totp").reply
+        let secret = try #require(made["secret"], "\(made)")
+        var confirmed = false
+        while !confirmed {
+            let code: JSONObject = ["otp": .string(try await now(secret))]
+            let reply = try await desk.insist("POST", "/user/\(name)/totp/confirm", code).reply
+            try #require(reply.status == 200, "\(reply)")
+            // The machine may have been so slow that the code was over.
+            confirmed = reply.json["confirmed"] == true
+        }
+        return (user, secret)
+    }
+
+    private static func registered(_ name: String, of shop: ClusterShop, at desk: Roamer) async throws -> CodeUser {
+        let reply = try await desk.insist("POST", "/register", ["username": .string(name)], key: name).reply
+        try #require(reply.status == 201, "\(reply)")
+        return CodeUser(name, desk, shop.cluster.relays)
+    }
+
+    /// What an app shows that was given this secret, so many seconds from now.
+    static func now(_ secret: String, in seconds: Int64 = 0) async throws -> String {
+        let moment = Timestamp(seconds: SystemTime().now().seconds + seconds).rfc3339.prefix(19)
+        let shown = try await Child.run("oathtool", ["--totp", "--base32", "--now=\(moment)Z", secret])
+        guard shown.status == 0 else { throw Child.Problem(description: shown.errors) }
+        return String(shown.output.prefix { $0 != "\n" })
+    }
+
+    // MARK: Logging in
+
+    func login(_ number: Int) async throws -> Login {
+        let body: JSONObject = ["username": .string(name)]
+        return try Login(try await desk.insist("POST", "/login", body, key: "\(name)-\(number)").reply)
+    }
+
+    /// One that was used up already.
+    func replay(_ code: String, for login: Login) async throws {
+        let body: JSONObject = ["challenge": .string(login.challenge), "otp": .string(code)]
+        let told = try await desk.insist("POST", "/backup", body).reply
+        #expect(told.status == 200 && told["login"] == "failure" && told["reason"] == nil, "\(name): \(told)")
+    }
+
+    /// The same code at both relays at once.
+    /// - Returns: whether it was right.
+    func handIn(_ code: String, for login: Login) async throws -> Bool {
+        let body: JSONObject = ["challenge": .string(login.challenge), "otp": .string(code)]
+        let answers = try await withThrowingTaskGroup(of: Roamer.Told.self) { group in
+            for relay in relays {
+                group.addTask { [desk] in try await desk.insist("POST", "/backup", body, first: relay) }
+            }
+            return try await group.reduce(into: [Roamer.Told]()) { $0.append($1) }
+        }
+        let successes = answers.filter { $0.reply.status == 200 && $0.reply["login"] == "success" }
+        let late = answers.filter { $0.reply.status == 409 && $0.reply["code"] == "already_decided" }
+        let wrong = answers.filter { $0.reply.status == 200 && $0.reply["login"] == "failure" }
+        #expect(successes.count <= 1, "\(name): one code was taken twice: \(answers)")
+        #expect(successes.count + late.count + wrong.count == answers.count, "\(name): \(answers)")
+        guard successes.count + late.count > 0 else { return false }
+        // Who was told of it may not have heard.
+        #expect(successes.count == 1 || answers.contains { $0.unsure > 0 }, "\(name): \(answers)")
+        #expect(late.allSatisfy { $0.reply["login"] == "success" }, "\(name): \(answers)")
+        #expect(wrong.isEmpty, "\(name): \(answers)")
+        let told = try await ClusterShop.result(of: login, at: desk)
+        #expect(told["login"] == "success" && told["proof"] == "code", "\(name): \(told)")
+        return true
+    }
+}
