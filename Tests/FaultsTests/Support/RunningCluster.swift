@@ -133,6 +133,24 @@ final class RunningCluster: Sendable {
         try await start("relay1", "relay2")
     }
 
+    /// How many connections HAProxy keeps with relays as such that live, and not as such that have their store.
+    func astray() async throws -> Int {
+        let asked = """
+            import socket, sys
+            with socket.socket(socket.AF_UNIX) as admin:
+                admin.connect(sys.argv[1])
+                admin.sendall(b"show stat\\n")
+                while said := admin.recv(65536): print(said.decode(), end="")
+            """
+        let ended = try await Child.run("/usr/bin/python3", ["-c", asked, "\(path)/proxy.sock"])
+        let lines = ended.output.split(separator: "\n")
+        let rows = lines.map { $0.split(separator: ",", omittingEmptySubsequences: false) }
+        // The name of the backend, that of the server in it, the connections that wait, most ever, and those that there are.
+        let servers = rows.filter { $0.count > 4 && ($0[0] == "relays" || $0[0] == "alive") && $0[1] != "BACKEND" }
+        try #require(servers.contains { $0[0] == "relays" && $0[1] == "relay1" }, "\(ended)")
+        return servers.filter { !$0[1].hasPrefix("relay") || $0[0] != "relays" }.compactMap { Int($0[4]) }.reduce(0, +)
+    }
+
     /// All nodes have the same.
     func checkNodes() async throws {
         var sums: Set<String> = []
