@@ -72,7 +72,7 @@ let package = Package(
         // How bytes come and go.
         module("EventLoop", ["CLinux", "World"]),
         module("TLS", ["Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop"]),
-        module("Curl", ["Bytes", "CCurl", "EventLoop", "HTTP", "World"]),
+        module("Curl", ["Bytes", "CCurl", "CLinux", "EventLoop", "HTTP", "World"]),
         module("SMPP", ["Bytes", "EventLoop", "GSM", "TLS", "World"]),
         module("HTTP1", ["CMicroHTTPD", "EventLoop", "HTTP", "Log"]),
         module("HTTP2", ["Bytes", "CLinux", "CNghttp2", "Crypto", "EventLoop", "HTTP", "Log", "TLS", "World"]),
@@ -198,8 +198,8 @@ let package = Package(
         tests(
             "Daemon",
             [
-                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Domain", "HTTP", "Log", "Metrics", "SMPP",
-                "Storage", "TestSupport", "Texting", "World",
+                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Domain", "EventLoop", "HTTP", "Log",
+                "Metrics", "SMPP", "Storage", "TestSupport", "Texting", "World",
             ]),
         tests(
             "Demo",

@@ -1,3 +1,4 @@
+import EventLoop
 import Glibc
 
 /// Which addresses may be connected to where others have chosen the URL. Everything is refused that does not lead out into

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// The addresses that this machine has at the moment, each of 4 or 16 bytes.

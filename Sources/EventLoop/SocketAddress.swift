@@ -33,6 +33,25 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         self = Self.wrap(&six)
     }
 
+    /// An address of 4 or 16 bytes, as it goes over the wire.
+    public init?(bytes: [UInt8], port: UInt16) {
+        switch bytes.count {
+        case 4:
+            var four = sockaddr_in()
+            withUnsafeMutableBytes(of: &four.sin_addr) { $0.copyBytes(from: bytes) }
+            four.sin_family = sa_family_t(AF_INET)
+            four.sin_port = port.bigEndian
+            self = Self.wrap(&four)
+        case 16:
+            var six = sockaddr_in6()
+            withUnsafeMutableBytes(of: &six.sin6_addr) { $0.copyBytes(from: bytes) }
+            six.sin6_family = sa_family_t(AF_INET6)
+            six.sin6_port = port.bigEndian
+            self = Self.wrap(&six)
+        default: return nil
+        }
+    }
+
     private static func wrap<Address>(_ address: inout Address) -> SocketAddress {
         withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
@@ -68,6 +87,24 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
             default: 0
             }
         }
+    }
+
+    /// 4 or 16 bytes, as they go over the wire.
+    package var bytes: [UInt8] {
+        withUnsafeBytes(of: storage) { bytes in
+            switch family {
+            case AF_INET: withUnsafeBytes(of: bytes.loadUnaligned(as: sockaddr_in.self).sin_addr) { Array($0) }
+            case AF_INET6: withUnsafeBytes(of: bytes.loadUnaligned(as: sockaddr_in6.self).sin6_addr) { Array($0) }
+            default: []
+            }
+        }
+    }
+
+    /// Where a socket for IPv6 names an address of IPv4 in its own form, that address (RFC 4291 §2.5.5.2).
+    public var unmapped: SocketAddress {
+        let bytes = bytes
+        guard bytes.count == 16, bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]) else { return self }
+        return SocketAddress(bytes: Array(bytes[12...]), port: port) ?? self
     }
 
     /// The address without the port.

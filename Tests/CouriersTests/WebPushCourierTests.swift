@@ -2,6 +2,7 @@ import Bytes
 import Crypto
 import Curl
 import Domain
+import EventLoop
 import JSON
 import Log
 import Pushing

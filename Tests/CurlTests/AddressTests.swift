@@ -1,3 +1,4 @@
+import EventLoop
 import Testing
 
 @testable import Curl
@@ -54,17 +55,6 @@ import Testing
     @Test func theMachineKnowsItsAddresses() {
         #expect(OwnAddresses.contains([127, 0, 0, 1]))
         #expect(!OwnAddresses.contains([127, 0, 0, 99]) && !OwnAddresses.contains([]))
-    }
-
-    @Test func aRangeIsReadWholeOrNotAtAll() throws {
-        for text in ["10.0.0.0/8", "0.0.0.0/0", "::/0", "fd00::/8", "192.0.2.128/25", "1.2.3.4/32"] {
-            #expect(try range(text).description == text)
-        }
-        #expect(try range("1.2.3.4").description == "1.2.3.4/32")
-        for text in [
-            "", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/08", "10.0.0.1/8", "10/8", "::1/64",
-            "fd00::/129", "localhost", "10.0.0.0/8/8", " 10.0.0.0/8", "127.0.0.1\0",
-        ] { #expect(AddressRange(text) == nil, "\(text)") }
     }
 
     private func range(_ text: String) throws -> AddressRange { try #require(AddressRange(text)) }

@@ -1,6 +1,7 @@
 import Bytes
 import Crypto
 import Curl
+import EventLoop
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import Bytes
+import EventLoop
 import HTTP
 
 /// `smtp://mail.example.com`, `smtps://mail.example.com:465`: where mails are handed in.

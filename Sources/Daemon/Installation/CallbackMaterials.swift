@@ -1,5 +1,6 @@
 import Bytes
 import Curl
+import EventLoop
 import TLS
 
 extension Materials {

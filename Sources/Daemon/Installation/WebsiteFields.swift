@@ -1,5 +1,6 @@
 import Curl
 import Domain
+import EventLoop
 
 /// What an operator may say of a website, at the command that asks for it.
 struct WebsiteFields {

@@ -1,4 +1,5 @@
 import Curl
+import EventLoop
 
 /// Whom to turn to: `mailto:operator@example.com`, or an `https:` URL.
 public struct ContactText: SettingsText {

@@ -2,8 +2,9 @@ import Glibc
 
 /// IPv4 or IPv6 addresses that begin alike: `10.0.0.0/8`, `fd00::/8`, or a single address.
 public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
-    let bytes: [UInt8]
-    let bits: Int
+    private let bytes: [UInt8]
+    /// So many of them are alike.
+    public let bits: Int
 
     /// Nil for what is no range, and where bits are set behind its length: then one end or the other is a mistake.
     public init?(_ text: String) {
@@ -24,7 +25,9 @@ public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
         self.bits = bits
     }
 
-    func contains(_ address: [UInt8]) -> Bool {
+    public func contains(_ address: SocketAddress) -> Bool { contains(address.bytes) }
+
+    package func contains(_ address: [UInt8]) -> Bool {
         address.count == bytes.count
             && zip(address, bytes).enumerated().allSatisfy { at, pair in pair.0 & Self.mask(at, bits) == pair.1 }
     }
@@ -35,7 +38,7 @@ public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// 4 or 16 bytes; nil for what is no address.
-    static func bytes(of text: String) -> [UInt8]? {
+    package static func bytes(of text: String) -> [UInt8]? {
         // C would read what stands before a zero byte.
         guard !text.utf8.contains(0) else { return nil }
         var four = in_addr()
