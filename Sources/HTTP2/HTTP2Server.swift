@@ -11,6 +11,7 @@ public final class HTTP2Server {
     let handler: any Handler
     let keeper: (any ServerKeeper)?
     let limits: ServerLimits
+    let proxies: Proxies
     let log: Log
     let buffers = SharedBuffers()
     private var tls: TLSServerContext?
@@ -21,19 +22,21 @@ public final class HTTP2Server {
     private var date: (text: [UInt8], readAt: Instant)?
     private var drained: (() -> Void)?
     private var drainLimit: TimerID?
-    private var exhaustedAt: Instant?
+    private var exhaustion = Burst()
 
     /// The port is bound here. Without `tls` (for tests only) the client must know that this is HTTP/2. A `keeper` has every
-    /// connection in hand.
+    /// connection in hand. Connections of `proxies` begin with whose they are.
     public init(
         loop: EventLoop, address: SocketAddress, tls: TLSServerContext?, handler: any Handler,
-        keeper: (any ServerKeeper)? = nil, limits: ServerLimits = ServerLimits(), log: Log
+        keeper: (any ServerKeeper)? = nil, limits: ServerLimits = ServerLimits(), proxies: Proxies = Proxies(),
+        log: Log
     ) throws(SystemFailure) {
         self.loop = loop
         self.tls = tls
         self.handler = handler
         self.keeper = keeper
         self.limits = limits
+        self.proxies = proxies
         self.log = log
         let listener = try Listener(loop: loop, address: address)
         self.listener = listener
@@ -112,7 +115,10 @@ public final class HTTP2Server {
                 return
             }
         }
-        let connection = ServerConnection(server: self, fd: fd, number: accepted, tls: session, remote: remote.host)
+        let remote = remote.unmapped
+        let connection = ServerConnection(
+            server: self, fd: fd, number: accepted, tls: session, remote: remote.host,
+            isProxied: proxies.contain(remote))
         connections[ObjectIdentifier(connection)] = connection
         if isIgnored { connection.ignore() } else { connection.start() }
     }
@@ -131,11 +137,8 @@ public final class HTTP2Server {
         return text
     }
 
-    /// Once in ten seconds: whoever fills the descriptors must not fill the log too.
     private func noteExhaustion(_ failure: SystemFailure) {
-        let now = loop.time.instant()
-        if let exhaustedAt, now < exhaustedAt + .seconds(10) { return }
-        exhaustedAt = now
-        log.error("connection.exhausted", [.error: failure.description])
+        guard let count = exhaustion.note(at: loop.time.instant()) else { return }
+        log.error("connection.exhausted", [.error: failure.description, .count: count])
     }
 }

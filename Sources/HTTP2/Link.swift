@@ -40,7 +40,11 @@ final class SharedBuffers {
 /// One connection's bytes: a socket, TLS or not, on its loop. It reads no further while the peer does not take what it
 /// is sent, so what a peer can make us hold is bounded by one read and one write.
 final class Link {
+    typealias Introduced = (Result<ProxyHeader, ProxyHeader.Fault>) -> Void
+
     private enum State {
+        /// A proxy says whose connection it is.
+        case introduction
         case handshake
         case up
         /// All is sent; waits for the peer to have read it, because a close with bytes unread would reset it away.
@@ -59,6 +63,8 @@ final class Link {
     private let buffers: SharedBuffers
     private weak var owner: (any LinkOwner)?
     private var state = State.handshake
+    /// Nil where none is to come, and when it has.
+    private var introduction: (reading: Introduction, done: Introduced)?
     private var watch: Watch?
     private var linger: TimerID?
     /// What the socket did not take; TLS wants to be given these very bytes again.
@@ -86,17 +92,46 @@ final class Link {
     }
 
     var isBlocked: Bool { leftoverStart < leftover.count }
-    var isOpen: Bool { state == .handshake || state == .up }
-    var isHandshaking: Bool { state == .handshake }
+    var isOpen: Bool { state == .introduction || state == .handshake || state == .up }
+    var isIntroducing: Bool { state == .introduction }
     var peer: PeerCertificate? { tls?.peer }
     var tlsVersion: String? { tls?.version }
 
-    func start(owner: any LinkOwner) throws(SystemFailure) {
+    /// - Parameter introduced: where a proxy has to say ahead of everything whose connection it is: is told what it said. After
+    ///   a fault the connection ends.
+    func start(owner: any LinkOwner, introduced: Introduced? = nil) throws(SystemFailure) {
         self.owner = owner
         watch = try loop.watch(fd: fd, .read) { [unowned self] in ready($0) }
+        if let introduced {
+            introduction = (Introduction(), introduced)
+            state = .introduction
+            introduce()
+        } else {
+            begin()
+        }
+    }
+
+    private func introduce() {
+        guard let progress = introduction?.reading.read(from: fd) else { return }
+        switch progress {
+        case .incomplete: break
+        case .whole(let header):
+            introduction?.done(.success(header))
+            introduction = nil
+            state = .handshake
+            begin()
+        case .closed: end(.closed)
+        case .refused(let fault):
+            introduction?.done(.failure(fault))
+            end(.finished)
+        case .failed(let failure): end(.failed(failure))
+        }
+    }
+
+    private func begin() {
         if tls == nil {
             state = .up
-            owner.linkIsUp()
+            owner?.linkIsUp()
         } else {
             handshake()
         }
@@ -118,6 +153,7 @@ final class Link {
 
     private func ready(_ readiness: Readiness) {
         switch state {
+        case .introduction: introduce()
         case .handshake: handshake()
         case .up:
             if readiness.contains(.write) || writeNeedsRead { flush() }

@@ -11,13 +11,15 @@ public final class ServerConnection: LinkOwner, TurnEnd {
     let limits: ServerLimits
     private let handler: any Handler
     let log: Log
-    public let remote: String
+    /// Whose it is; the proxy's, until one has said whose.
+    public private(set) var remote: String
+    private let isProxied: Bool
     /// Among those of its server, from 1.
     public let number: Int
     let link: Link
     private let scratch: SessionScratch
     /// Until the connection ends, which takes it out of the server again.
-    private let server: HTTP2Server
+    let server: HTTP2Server
     private var keeper: (any ConnectionKeeper)?
 
     /// What the first SETTINGS say; nil: nothing, and so there is no limit.
@@ -47,7 +49,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
     var isDraining = false
     var isTerminated = false
 
-    init(server: HTTP2Server, fd: Int32, number: Int, tls: TLSSession?, remote: String) {
+    init(server: HTTP2Server, fd: Int32, number: Int, tls: TLSSession?, remote: String, isProxied: Bool) {
         self.server = server
         self.number = number
         loop = server.loop
@@ -55,6 +57,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
         handler = server.handler
         log = server.log
         self.remote = remote
+        self.isProxied = isProxied
         link = Link(loop: loop, fd: fd, tls: tls, buffers: server.buffers)
         scratch = server.buffers.session
         requestNanoseconds = limits.request.wholeNanoseconds
@@ -65,12 +68,22 @@ public final class ServerConnection: LinkOwner, TurnEnd {
     }
 
     func start() {
-        do throws(SystemFailure) { try link.start(owner: self) } catch {
+        do throws(SystemFailure) {
+            try link.start(owner: self, introduced: isProxied ? { [unowned self] in introduced($0) } : nil)
+        } catch {
             log.warning("connection.refused", [.error: error.description])
             link.end(.finished)
             return
         }
         check()
+    }
+
+    private func introduced(_ outcome: Result<ProxyHeader, ProxyHeader.Fault>) {
+        switch outcome {
+        case .success(.local): break
+        case .success(.relayed(let source)): remote = source.host
+        case .failure(let fault): server.proxies.refuse(remote, fault, at: loop.now, log)
+        }
     }
 
     /// In place of `start`: it stands, and that is all.

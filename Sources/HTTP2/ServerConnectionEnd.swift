@@ -44,7 +44,9 @@ extension ServerConnection {
     private func end(_ what: ConnectionClock.Overdue) {
         log.debug("connection.overdue", [.remote: remote, .reason: "\(what)"])
         switch what {
-        case .handshake: link.end(.finished)
+        case .handshake:
+            if link.isIntroducing { server.proxies.refuse(remote, .late, at: loop.now, log) }
+            link.end(.finished)
         case .write: link.reset()
         case .settings: terminate(NGHTTP2_SETTINGS_TIMEOUT)
         case .request: terminate(NGHTTP2_ENHANCE_YOUR_CALM)

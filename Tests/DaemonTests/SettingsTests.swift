@@ -35,6 +35,7 @@ private func everything() throws -> Settings {
         directory: "/etc/twoefay", origin: try WebAddress(settingsText: "https://[::1]:8443"),
         listen: try HostPort(settingsText: "[::]:8443"),
         storage: try StorageText(settingsText: "mariadb://u@a:3307,b/twoefay?password_file=p"))
+    settings.proxies = try AddressRanges(settingsText: "127.0.0.2, fd00::/64")
     settings.loops = 3
     settings.masterKey = FileName("keys/master \"one\".key")
     settings.tls.certificate = FileName("/c.pem")
@@ -169,6 +170,9 @@ private func everything() throws -> Settings {
             ("metrics: {listen: '[::]:9464'}", "metrics.listen must be an address of this machine alone"),
             ("metrics: {listen: 'localhost:9464'}", "metrics.listen must be an address of this machine alone"),
             ("metrics: {listen: 9464}", "metrics.listen must be HOST:PORT"),
+            ("proxies: 10.0.0.1/8", "t.yaml:4:10: proxies must be ranges such as 10.20.0.0/16"),
+            ("proxies: '10.0.0.0/8, ::/0'", "proxies must not be every address"),
+            ("proxies: 0.0.0.0/0", "proxies must not be every address"),
             ("fax: {url: 'smtp://127.0.0.1'}", "t.yaml:4:1: fax is no setting; there are origin, listen,"),
             ("origin: https://b.example", "t.yaml:4:1: \"origin\" stands already in line 1"),
             ("- a", "t.yaml:4:1:"),

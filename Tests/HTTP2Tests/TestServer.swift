@@ -86,7 +86,8 @@ struct TestServer: Sendable {
     private let clients = Shared<[LoopBound<HTTP2Client>]>([])
 
     static func with<Value>(
-        limits: ServerLimits = ServerLimits(), tls: Bool = true, crl: [UInt8]? = nil,
+        limits: ServerLimits = ServerLimits(), proxies: Proxies = Proxies(), host: String = "127.0.0.1",
+        tls: Bool = true, crl: [UInt8]? = nil,
         certificates: TestCertificates? = nil, keeper: (@Sendable () -> any ServerKeeper)? = nil,
         handler: @escaping @Sendable (Request) -> Reply,
         _ body: (TestServer) async throws -> Value
@@ -100,10 +101,10 @@ struct TestServer: Sendable {
         let log = Log(minimum: .debug, sink: sink)
         let started = await loop.perform { () -> Result<LoopBound<HTTP2Server>, any Error> in
             Result {
-                guard let address = SocketAddress(host: "127.0.0.1", port: 0) else { throw SystemFailure("address", 0) }
+                guard let address = SocketAddress(host: host, port: 0) else { throw SystemFailure("address", 0) }
                 let server = try HTTP2Server(
                     loop: loop, address: address, tls: context, handler: TestHandler(handler), keeper: keeper?(),
-                    limits: limits, log: log)
+                    limits: limits, proxies: proxies, log: log)
                 try server.start()
                 return LoopBound(server, on: loop)
             }

@@ -105,7 +105,8 @@ public final class Daemon: Sendable {
             let outcome = await loop.perform { () async -> Result<(LoopBound<HTTP2Server>, UInt16), Failure> in
                 do {
                     if isFirst { try Socket.requireFree(address) }
-                    let server = try HTTP2Server(loop: loop, address: address, tls: tls, handler: api, log: log)
+                    let server = try HTTP2Server(
+                        loop: loop, address: address, tls: tls, handler: api, proxies: parts.proxies, log: log)
                     try server.start()
                     return .success((LoopBound(server, on: loop), server.port))
                 } catch {

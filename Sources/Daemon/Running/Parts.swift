@@ -5,6 +5,7 @@ import Couriers
 import Crypto
 import EventLoop
 import HTTP
+import HTTP2
 import Log
 import Metrics
 import Relay
@@ -28,12 +29,19 @@ final class Parts: Sendable {
     let certificates: Certificates
     let operationsKey: Secret
     let registry = Registry()
+    let proxies: Proxies
     let api: API
 
     init(_ settings: Settings, _ materials: Materials, log: Log) throws(Failure) {
         let time = SystemTime()
         let randomness = SystemRandomness()
         let url = try settings.store()
+        let proxies = Proxies(settings.proxies?.all ?? [])
+        self.proxies = proxies
+        registry.counter(
+            "twoefay_proxied_connections_refused_total",
+            "Connections of balancers (proxies in the settings) that did not begin with whose they are."
+        ) { proxies.refused }
         places = Places(materials.places)
         operationsKey = materials.masterKey.secret
         certificates = Certificates(materials.certificates, time: time, log: log, registry)

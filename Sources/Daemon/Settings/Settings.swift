@@ -12,6 +12,8 @@ public struct Settings: Sendable, Equatable {
 
     public var origin: WebAddress
     public var listen: HostPort
+    /// Whose connections begin with whose they are.
+    public var proxies: AddressRanges?
     /// Event loops; 0 is one for each core.
     public var loops = 0
     public var storage: StorageText

@@ -11,6 +11,10 @@ public enum SettingsKeys {
             .required(
                 "listen", \.listen, example: "0.0.0.0:8080",
                 "The address and port to listen on; [::]:8080 is every address of this machine."),
+            .optional(
+                "proxies", \.proxies, example: "10.0.0.5, fd00:10::/64",
+                "Balancers that pass TCP through, such as HAProxy with send-proxy-v2. Their connections must begin with a "
+                    + "PROXY header of version 2, which is believed; nobody else's is."),
             .number("loops", \.loops, 0...256, "Event loops, each on a thread of its own; 0 is one for each core."),
             .required(
                 "storage", \.storage, example: "sqlite:twoefay.db",

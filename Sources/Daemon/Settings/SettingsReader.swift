@@ -1,4 +1,5 @@
 import Bytes
+import EventLoop
 import YAML
 
 /// Reads settings. Everything that is wrong is found in one go, each with its place in the file.
@@ -91,6 +92,9 @@ public struct SettingsReader {
     private mutating func checkWhole(_ root: YAMLNode) {
         for key in SettingsKeys.all where key.required && !seen.contains(key.name) {
             problem(root.place, "\(key.name) is missing, as in \(key.name): \(key.example)")
+        }
+        if settings.proxies?.all.contains(where: { $0.bits == 0 }) == true {
+            problem(root.place, "proxies must not be every address: whoever is believed may say to be anybody")
         }
         let push = settings.push
         let credentials = ["key", "key_id", "team_id", "certificate", "certificate_key"].map { "push.apns.\($0)" }

@@ -1,0 +1,221 @@
+import CLinux
+import EventLoop
+import Glibc
+import HTTP
+import Log
+import TestSupport
+import Testing
+
+@testable import HTTP2
+
+private typealias Kind = RawPeer.Kind
+
+/// Connections that a proxy passes on, over plain TCP: what is tried here lies below TLS. The requests' answer is who they
+/// come from.
+struct ProxiedConnectionTests {
+    private static let caller: [UInt8] = [192, 0, 2, 7]
+
+    private func proxies(_ ranges: String...) throws -> Proxies {
+        Proxies(try ranges.map { try #require(AddressRange($0)) })
+    }
+
+    private func served<Value: Sendable>(
+        _ proxies: Proxies, limits: ServerLimits = ServerLimits(), host: String = "127.0.0.1",
+        _ body: @escaping @Sendable (RawPeer) -> Value
+    ) async throws -> (value: Value, log: [String]) {
+        try await TestServer.with(limits: limits, proxies: proxies, host: host, tls: false) { request in
+            .now(Response(status: 200, body: Array(request.remote.utf8)))
+        } _: { server in
+            let port = server.port
+            return (await blocking { body(RawPeer(port: port)) }, server.log.lines)
+        }
+    }
+
+    private static func whoAmI(_ peer: RawPeer) -> String? {
+        peer.open()
+        peer.request(1)
+        return peer.next(Kind.data).map { String(decoding: $0.payload, as: UTF8.self) }
+    }
+
+    @Test func theProxysWordIsTaken() async throws {
+        for header in [
+            ProxyHeaderBytes.four(Self.caller, port: 9),
+            ProxyHeaderBytes.header(0x21, 0x11, Self.caller + Array(repeating: 7, count: 4092)),
+        ] {
+            let proxies = try proxies("10.0.0.0/8", "127.0.0.1")
+            let (who, _) = try await served(proxies) { peer in
+                peer.send(header)
+                return Self.whoAmI(peer)
+            }
+            #expect(who == "192.0.2.7")
+            #expect(proxies.refused == 0)
+        }
+    }
+
+    @Test func itMayComeByteByByteAndTogetherWithWhatFollows() async throws {
+        let header = ProxyHeaderBytes.four(Self.caller, port: 9)
+        let (slow, _) = try await served(try proxies("127.0.0.0/8")) { peer in
+            for byte in header { peer.send([byte]) }
+            return Self.whoAmI(peer)
+        }
+        #expect(slow == "192.0.2.7")
+        let (together, _) = try await served(try proxies("127.0.0.0/8")) { peer in
+            let begin = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + RawPeer.frame(Kind.settings)
+            let ask = RawPeer.frame(
+                Kind.headers, flags: RawPeer.endHeaders | RawPeer.endStream, stream: 1, payload: RawPeer.requestHead())
+            peer.send(header + begin + ask)
+            return peer.next(Kind.data).map { String(decoding: $0.payload, as: UTF8.self) }
+        }
+        #expect(together == "192.0.2.7")
+    }
+
+    @Test func theProxysOwnConnectionsAreItsOwn() async throws {
+        let (who, _) = try await served(try proxies("127.0.0.1")) { peer in
+            peer.send(ProxyHeaderBytes.local)
+            return Self.whoAmI(peer)
+        }
+        #expect(who == "127.0.0.1")
+    }
+
+    /// For a server that is told of callers over IPv4 in IPv6's form.
+    @Test(.enabled(if: ProxiedConnectionTests.hasIPv6)) func aListenerForBothKindsKnowsTheProxy() async throws {
+        let (who, _) = try await served(try proxies("127.0.0.1"), host: "::") { peer in
+            peer.send(ProxyHeaderBytes.four(Self.caller, port: 9))
+            return Self.whoAmI(peer)
+        }
+        #expect(who == "192.0.2.7")
+        let (plain, _) = try await served(Proxies(), host: "::") { peer in Self.whoAmI(peer) }
+        #expect(plain == "127.0.0.1")
+    }
+
+    static let hasIPv6: Bool = {
+        let fd = socket(AF_INET6, Int32(SOCK_STREAM.rawValue), 0)
+        if fd >= 0 { close(fd) }
+        return fd >= 0
+    }()
+
+    @Test func nobodyElseIsBelieved() async throws {
+        let proxies = try proxies("127.0.0.2", "10.0.0.0/8", "::1")
+        let (isEnded, _) = try await served(proxies) { peer in
+            peer.send(ProxyHeaderBytes.four(Self.caller, port: 9))
+            peer.open()
+            peer.request(1)
+            return peer.next(Kind.data) == nil
+        }
+        #expect(isEnded)
+        let (who, _) = try await served(proxies) { peer in Self.whoAmI(peer) }
+        #expect(who == "127.0.0.1")
+        #expect(proxies.refused == 0)
+    }
+
+    @Test func whoSaysNothingOfItIsRefused() async throws {
+        let four = ProxyHeaderBytes.four(Self.caller, port: 9)
+        for (bytes, fault) in [
+            (Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8), ProxyHeader.Fault.signature),
+            ([0x16, 3, 1, 2, 0], .signature),
+            (Array("PROXY TCP4 192.0.2.7 198.51.100.1 9 443\r\n".utf8), .signature),
+            (ProxyHeaderBytes.header(0x22, 0x11, Self.caller), .command),
+            (ProxyHeaderBytes.header(0x21, 0x31, Array(repeating: 0, count: 216)), .family),
+            (ProxyHeaderBytes.header(0x21, 0x11, Self.caller), .short),
+            (ProxyHeaderBytes.prefix(0x21, 0x11, length: 4097), .long),
+            (Array(four.dropLast()), .cut),
+        ] {
+            let proxies = try proxies("127.0.0.1")
+            let (isEnded, log) = try await served(proxies) { peer in
+                peer.send(bytes)
+                if fault == .cut { shutdown(peer.fd, Int32(SHUT_WR)) }
+                return peer.isEnded()
+            }
+            #expect(isEnded && proxies.refused == 1, "\(fault)")
+            let said = log.filter { $0.contains("event=connection.refused") }
+            #expect(said.count == 1 && said[0].contains("remote=127.0.0.1") && said[0].contains(fault.rawValue))
+        }
+    }
+
+    /// As a probe of the machine's does, which looks whether anybody listens.
+    @Test func whoGoesWithoutAWordIsNoNews() async throws {
+        let proxies = try proxies("127.0.0.1")
+        let (isEnded, log) = try await served(proxies) { peer in
+            shutdown(peer.fd, Int32(SHUT_WR))
+            return peer.isEnded()
+        }
+        #expect(isEnded && proxies.refused == 0 && !log.contains { $0.contains("connection.refused") })
+    }
+
+    @Test(arguments: [0, 5, 20]) func itHasTheTimeOfAHandshake(count: Int) async throws {
+        let proxies = try proxies("127.0.0.1")
+        var limits = ServerLimits()
+        limits.handshake = .milliseconds(20)
+        let (isEnded, log) = try await served(proxies, limits: limits) { peer in
+            peer.send(Array(ProxyHeaderBytes.four(Self.caller, port: 9)[..<count]))
+            return peer.isEnded()
+        }
+        #expect(isEnded && proxies.refused == 1)
+        #expect(log.contains { $0.contains(ProxyHeader.Fault.late.rawValue) })
+    }
+
+    /// All are counted; the log has one line.
+    @Test func aBurstIsSaidOnce() async throws {
+        let proxies = try proxies("127.0.0.1")
+        try await TestServer.with(proxies: proxies, tls: false) { _ in
+            .now(Response(status: 200))
+        } _: { server in
+            let port = server.port
+            await blocking {
+                for _ in 0..<20 {
+                    let peer = RawPeer(port: port)
+                    peer.send([0x16])
+                    _ = peer.isEnded()
+                }
+            }
+            #expect(proxies.refused == 20)
+            let said = server.log.lines.filter { $0.contains("event=connection.refused") }
+            // On a machine that takes more than ten seconds for these there may be another one.
+            #expect((1...3).contains(said.count))
+        }
+    }
+}
+
+/// Reading from a socket that holds so many bytes and no more.
+struct IntroductionTests {
+    @Test func notAByteFromBehindTheHeaderIsTaken() throws {
+        let header = ProxyHeaderBytes.header(0x21, 0x11, [192, 0, 2, 7] + Array(repeating: 3, count: 40))
+        for step in [1, 2, 7, 15, 16, 17, header.count, header.count + 4] {
+            var pair: [Int32] = [0, 0]
+            try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &pair) == 0)
+            defer { for fd in pair { close(fd) } }
+            var introduction = Introduction()
+            var rest = (header + [0x16, 3, 1, 2])[...]
+            var source: String?
+            while source == nil, !rest.isEmpty {
+                let piece = Array(rest.prefix(step))
+                rest = rest.dropFirst(step)
+                #expect(send(pair[0], piece, piece.count, 0) == piece.count)
+                switch introduction.read(from: pair[1]) {
+                case .incomplete: continue
+                case .whole(.relayed(let from)): source = from.host
+                default: Issue.record("refused in steps of \(step)")
+                }
+            }
+            #expect(source == "192.0.2.7", "in steps of \(step)")
+            #expect(send(pair[0], Array(rest), rest.count, 0) == rest.count)
+            var behind = [UInt8](repeating: 0, count: 16)
+            let count = recv(pair[1], &behind, behind.count, 0)
+            #expect(count == 4 && behind.starts(with: [0x16, 3, 1, 2]), "in steps of \(step)")
+        }
+    }
+}
+
+/// What many do in a row is said once in ten seconds.
+struct BurstTests {
+    @Test func whatIsNotSaidIsCountedUntilItIs() {
+        var burst = Burst()
+        let time = TestTime()
+        var said: [Int?] = []
+        for pause in [0, 9, 0, 1, 0] {
+            time.advance(by: .seconds(pause))
+            said.append(burst.note(at: time.instant()))
+        }
+        #expect(said == [1, nil, nil, 3, nil])
+    }
+}
