@@ -10,6 +10,8 @@ public struct Caller: Sendable {
     public var port: UInt16
     public var certificatePath: String?
     public var keyPath: String?
+    /// One of this machine's own addresses, to call from: 127.0.0.3 is another caller than 127.0.0.4.
+    public var address: String?
 
     public struct Answer: Sendable, CustomStringConvertible {
         public let status: Int
@@ -50,6 +52,7 @@ public struct Caller: Sendable {
         ]
         if let certificatePath { all += ["--cert", certificatePath] }
         if let keyPath { all += ["--key", keyPath] }
+        if let address { all += ["--interface", address] }
         if let json { all += ["--header", "content-type: application/json", "--data-binary", json] }
         for (name, value) in fields.sorted(by: { $0.key < $1.key }) { all += ["--header", "\(name): \(value)"] }
         return try Child("curl", all + arguments + ["\(origin)\(path)"])

@@ -12,6 +12,8 @@ from place import NODES, PROXY, RELAYS, CannotDo
 HOST = "localhost"
 PATIENCE = 60
 WEBSITE = "shop"
+# Whom the relays believe whose connection it is. Callers of this machine that do not go through the proxy have another address.
+PROXY_ADDRESS = "127.0.0.2"
 
 
 class Programs:
@@ -39,9 +41,8 @@ def make(place, programs, tell):
         own = _set(text, "origin", f"https://{HOST}:{place.port(PROXY)}")
         own = _set(own, "listen", f"127.0.0.1:{place.port(name)}")
         own = _set(own, "storage", _storage(place, name))
-        own, count = re.subn(r"^  # listen: 127\.0\.0\.1:9464$", f"  listen: 127.0.0.1:{port}", own, flags=re.M)
-        if count != 1:
-            raise CannotDo("The settings that `twoefay init` writes have no metrics.listen: these programs are of another time.")
+        own = _set(own, "# proxies", PROXY_ADDRESS, to="proxies")
+        own = _set(own, "  # listen", f"127.0.0.1:{port}", to="  listen")
         with open(os.open(os.path.join(installation, f"{name}.yaml"), os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
             file.write(own)
     os.remove(settings)
@@ -60,8 +61,9 @@ def _storage(place, name):
     return f"mariadb://twoefay@{hosts}/twoefay?password_file=../keys/db.password"
 
 
-def _set(text, key, value):
-    text, count = re.subn(rf"^{key}: .*$", lambda _: f"{key}: {value}", text, flags=re.M)
+def _set(text, key, value, to=None):
+    """`to` is how a key is written that stands there commented out."""
+    text, count = re.subn(rf"^{key}: .*$", lambda _: f"{to or key}: {value}", text, flags=re.M)
     if count != 1:
         raise CannotDo(f"The settings that `twoefay init` writes have no {key}: these programs are of another time.")
     return text
@@ -82,7 +84,7 @@ def start_proxy(place):
     place.require_free(PROXY)
     processes.start(
         place, PROXY, ["haproxy", "-db", "-f", place.at("haproxy.cfg")],
-        TWOEFAY_FRONT=f"127.0.0.1:{place.port(PROXY)}", TWOEFAY_HOST=HOST, TWOEFAY_CA=place.at("installation", "ca.pem"),
+        TWOEFAY_FRONT=f"127.0.0.1:{place.port(PROXY)}", TWOEFAY_SOURCE=PROXY_ADDRESS, TWOEFAY_HOST=HOST, TWOEFAY_CA=place.at("installation", "ca.pem"),
         TWOEFAY_CONNECTIONS="1000", TWOEFAY_PROXY_SOCKET=place.at("proxy.sock"),
         **{f"TWOEFAY_{name.upper()}": f"127.0.0.1:{place.port(name)}" for name in RELAYS})
 
