@@ -87,12 +87,12 @@ final class Rig: Sendable {
     /// An app with codes of six digits.
     func bindTOTP(_ user: UserID, _ secret: Secret) async throws {
         let id: FactorID = relay.operations.draw()
-        let factor = NewFactor(
-            id: id, user: user, kind: .totp, state: .active,
-            sealed: try SealedSecret(
-                secret, row: id, kind: .totp, user: user, website: website.id, by: sealer, SystemRandomness()),
-            period: 30, at: SystemTime().now())
-        let query = Factors.byOperator(factor, replaces: false, event: "factor.imported", as: relay.operations.new())
+        let sealed = try SealedSecret(
+            secret, row: id, kind: .totp, user: user, website: website.id, by: sealer, SystemRandomness())
+        let factor = FactorImport.New(
+            id: id, user: user, kind: .totp, secret: sealed.bytes, sealedBy: sealed.key, algorithm: .sha1, digits: 6,
+            period: 30, counter: 0, createdAt: SystemTime().now())
+        let query = FactorImport.write(factor, .keep, as: relay.operations.new())
         guard try await store.run(query) else { throw Unmeasured("a factor was not written") }
     }
 
