@@ -18,9 +18,11 @@ func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .executableTarget(name: name, dependencies: dependencies, path: "Sources/\(name)", swiftSettings: settings)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+/// - Parameter scripts: a directory of what is not Swift, and is run as it stands.
+func tests(_ name: String, _ dependencies: [Target.Dependency], scripts: [String] = []) -> Target {
     .testTarget(
-        name: "\(name)Tests", dependencies: dependencies, path: "Tests/\(name)Tests", swiftSettings: settings)
+        name: "\(name)Tests", dependencies: dependencies, path: "Tests/\(name)Tests", exclude: scripts,
+        swiftSettings: settings)
 }
 
 func library(_ name: String) -> Target {
@@ -241,7 +243,7 @@ let package = Package(
             [
                 "Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "JSON", "Phone", "TLS", "TestSupport", "World",
                 "twoefay", "twoefayd",
-            ]),
+            ], scripts: ["Page"]),
         tests(
             "Program",
             [

@@ -9,9 +9,9 @@ import World
 
 /// docs/device-protocol.md: its worked examples, made by another program with the key of RFC 6979, against this one.
 struct ProtocolPage {
-    private let page: String
+    let page: String
     private let examples: [String: String]
-    private let key: P256PrivateKey
+    let key: P256PrivateKey
 
     init() throws {
         let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
@@ -35,10 +35,15 @@ struct ProtocolPage {
         key = try P256PrivateKey(scalar: Secret(try #require(scalar)))
     }
 
-    private func example(_ name: String) throws -> String { try #require(examples[name], "\(name)") }
+    func example(_ name: String) throws -> String { try #require(examples[name], "\(name)") }
+
+    /// The members of that name.
+    func members(_ name: String) throws -> JSONObject {
+        try #require(try JSONReader.read(Array(try example(name).utf8)).object)
+    }
 
     /// Checks the JWS of that name and gives what is before its signature.
-    private func signed(_ name: String, _ algorithm: JWS.Algorithm = .es256, _ secret: Secret? = nil) throws -> String {
+    func signed(_ name: String, _ algorithm: JWS.Algorithm = .es256, _ secret: Secret? = nil) throws -> String {
         let jws = try example("\(name) jws")
         let object = try JWS.parse(jws, algorithm: algorithm)
         #expect(secret.map { object.verify($0) } ?? object.verify(key.publicKey), "\(name)")
@@ -48,7 +53,7 @@ struct ProtocolPage {
         return String(jws.prefix(parts[0].count + 1 + parts[1].count))
     }
 
-    private func unsigned(_ jws: String) -> String { jws.split(separator: ".").dropLast().joined(separator: ".") }
+    func unsigned(_ jws: String) -> String { jws.split(separator: ".").dropLast().joined(separator: ".") }
 
     private func enrolment() throws -> (enrolment: Enrolment, code: String, k: Secret) {
         let uri = try #require(page.split(separator: "\n").first { $0.hasPrefix(ActivationURI.start) })
