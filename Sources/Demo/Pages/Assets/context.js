@@ -91,6 +91,9 @@ function checked(value, name) {
   return value;
 }
 
+/** The same for a text of several lines, which are its writer's own. */
+export const visibleLines = (text) => text.trim().split(/\r?\n/).map(visible).join("\n");
+
 /** Texts of others on their way to the screen: what is not seen stands there by its number, as `\u{200b}`. */
 export function visible(text) {
   return text.replace(
