@@ -10,8 +10,12 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-func module(_ name: String, _ dependencies: [Target.Dependency] = [], path: String? = nil) -> Target {
-    .target(name: name, dependencies: dependencies, path: path ?? "Sources/\(name)", swiftSettings: settings)
+func module(
+    _ name: String, _ dependencies: [Target.Dependency] = [], path: String? = nil, exclude: [String] = []
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: path ?? "Sources/\(name)", exclude: exclude,
+        swiftSettings: settings)
 }
 
 func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -147,9 +151,13 @@ let package = Package(
         module(
             "Demo",
             [
-                "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "JSON", "Log",
-                "Phone", "Storage", "TLS", "TwoefayClient", "World",
-            ]),
+                "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP1", "HTTP2",
+                "JSON",
+                "Log",
+                "Phone", "QR", "Storage", "TLS", "TwoefayClient", "Webhooks", "World",
+            ],
+            // Sources/Demo/Pages/Embedded has them as Swift.
+            exclude: ["Pages/Assets"]),
         program("twoefayd", ["CLinux", "Daemon"]),
         program(
             "twoefay",

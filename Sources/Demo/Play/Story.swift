@@ -95,7 +95,7 @@ final class Story: Sendable {
         switch party {
         case .website: .blue
         case .relay: .cyan
-        case .pushService: .magenta
+        case .pushService, .mailServer, .textGateway: .magenta
         case .phone: .green
         }
     }

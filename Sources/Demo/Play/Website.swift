@@ -110,18 +110,3 @@ public final class Website: Sendable {
     /// A receipt lets in once.
     private func spend(_ request: String) -> Bool { records.withLock { $0.openRequests.remove(request) != nil } }
 }
-
-/// A carrier whose every word is told to somebody.
-private struct Overheard: Carrier {
-    let carrier: HTTP2Carrier
-    let witness: Witness
-
-    func carry(_ call: RelayCall) async throws(CallFault) -> RelayReply {
-        witness(Message(.website, .relay, call))
-        let reply = try await carrier.carry(call)
-        witness(Message(.relay, .website, reply))
-        return reply
-    }
-
-    func pause(for duration: Duration) async { await carrier.pause(for: duration) }
-}

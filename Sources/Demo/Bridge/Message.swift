@@ -11,6 +11,8 @@ public struct Message: Sendable {
     public enum Party: String, Sendable, CaseIterable {
         case website, relay, phone
         case pushService = "push service"
+        case mailServer = "mail server"
+        case textGateway = "SMS gateway"
     }
 
     public let from: Party
@@ -20,13 +22,16 @@ public struct Message: Sendable {
     /// The fields that matter to who looks on.
     public let fields: [String]
     public let body: JSONObject
+    /// Which of the phones, where there are several.
+    public let phone: Int?
 
-    init(_ from: Party, _ to: Party, _ head: String, fields: [String] = [], body: JSONObject) {
+    init(_ from: Party, _ to: Party, _ head: String, fields: [String] = [], body: JSONObject, phone: Int? = nil) {
         self.from = from
         self.to = to
         self.head = head
         self.fields = fields
         self.body = body
+        self.phone = phone
     }
 
     init(_ from: Party, _ to: Party, _ call: RelayLine.Call) {

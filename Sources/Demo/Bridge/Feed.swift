@@ -1,0 +1,87 @@
+import EventLoop
+import JSON
+import Synchronization
+import World
+
+/// What everybody has said to everybody else, for who looks on.
+final class Feed: Sendable {
+    /// What happened that was no message.
+    enum Note: String, Sendable {
+        case relayStarted = "relay_started"
+        case relayKilled = "relay_killed"
+        case relayDied = "relay_died"
+        case relayFailed = "relay_failed"
+        case pushDown = "push_down"
+        case pushUp = "push_up"
+        case phoneOffline = "phone_offline"
+        case phoneOnline = "phone_online"
+        case textsSlow = "sms_slow"
+        case textsFast = "sms_fast"
+        case textDelayed = "sms_delayed"
+    }
+
+    private struct State {
+        var last: Int64 = 0
+        var entries: [(number: Int64, json: JSONValue)] = []
+    }
+
+    let bell: Bell
+    private let time: any TimeSource
+    private let state = Mutex(State())
+
+    static let most = 2000
+
+    init(loop: EventLoop) {
+        bell = Bell(loop: loop)
+        time = loop.time
+    }
+
+    func add(_ message: Message) {
+        var entry: JSONObject = [
+            "from": .string(message.from.rawValue), "to": .string(message.to.rawValue), "head": .string(message.head),
+            "fields": .array(message.fields.map { .string($0) }), "body": .object(message.body),
+            "routine": .bool(message.isRoutine),
+        ]
+        if let phone = message.phone { entry.set("phone", .integer(Int64(phone))) }
+        add(entry)
+    }
+
+    func add(_ note: Note, _ text: String? = nil) {
+        var entry: JSONObject = ["note": .string(note.rawValue)]
+        if let text { entry.set("text", .string(text)) }
+        add(entry)
+    }
+
+    /// All later ones, and the number of the last.
+    func entries(after number: Int64) -> (entries: [JSONValue], last: Int64) {
+        state.withLock { state in
+            let first = state.entries.firstIndex { $0.number > number } ?? state.entries.endIndex
+            return (state.entries[first...].map(\.json), state.last)
+        }
+    }
+
+    private func add(_ entry: JSONObject) {
+        var entry = entry
+        entry.set("at", .string(time.now().rfc3339))
+        state.withLock { state in
+            state.last += 1
+            entry.set("n", .integer(state.last))
+            state.entries.append((state.last, .object(entry)))
+            if state.entries.count > Self.most { state.entries.removeFirst() }
+        }
+        bell.ring()
+    }
+}
+
+extension Message {
+    /// Asking whether there is anything new, and hearing that there is not.
+    fileprivate var isRoutine: Bool {
+        switch (from, to) {
+        case (.website, .relay): head == "POST /auth"
+        case (.phone, .relay): head == "POST /pending"
+        case (.relay, .website): body["login"] == "wait" && body["steps"] != nil
+        case (.relay, .phone): body["pending"]?.array?.isEmpty == true || body["code"] == "unauthenticated"
+        default: false
+        }
+    }
+}

@@ -1,0 +1,61 @@
+// Written by deploy/embed-pages from Assets/activation.js. Do not edit.
+extension PageFile {
+    static let activationJS = PageFile(
+        "activation.js", type: "text/javascript; charset=utf-8",
+        text: #"""
+            // What a phone reads out of the QR code that binds it: where the relay is, how to recognise it, and the code.
+
+            import { decode, unescape } from "./bytes.js";
+
+            const start = "twoefay://enrol?";
+
+            export class Malformed extends Error {}
+
+            /** `https://HOST` or `https://HOST:PORT`, and nothing behind it. */
+            export function isOrigin(text) {
+              const parts = /^https:\/\/([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::(\d+))?$/.exec(text);
+              if (!parts) return false;
+              const [, host, port] = parts;
+              if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65535)) return false;
+              return !host.startsWith("[") || URL.canParse(`https://${host}`);
+            }
+
+            /** Throws `Malformed`. Parameters that are not known are passed over: a later relay may have more to say. */
+            export function readActivation(text) {
+              if (!text.startsWith(start)) throw new Malformed(`it does not begin with ${start}`);
+              const parameters = readParameters(text.slice(start.length));
+              const value = (name) => {
+                const found = parameters.get(name);
+                if (!found) throw new Malformed(`${name} is missing`);
+                return found;
+              };
+              const relay = parameters.get("relay") ?? "";
+              if (!isOrigin(relay)) {
+                throw new Malformed("relay must be https://HOST or https://HOST:PORT, with no path and no / at the end");
+              }
+              const website = value("website");
+              if (!/^[a-z0-9][a-z0-9.-]{0,63}$/.test(website)) {
+                throw new Malformed("website is no name: small letters, digits, dots and dashes, 64 at most");
+              }
+              const [token, code, pin] = [value("token"), value("code"), value("pin")];
+              if (decode(pin)?.length !== 32) throw new Malformed("pin is not a SHA-256 in base64url");
+              const k = parameters.has("k") ? decode(parameters.get("k")) : null;
+              if (parameters.has("k") && k?.length !== 32) throw new Malformed("k is not 256 bits in base64url");
+              return { relay, website, token, code, pin, k };
+            }
+
+            function readParameters(query) {
+              const found = new Map();
+              for (const pair of query.split("&")) {
+                const at = pair.indexOf("=");
+                const [name, value] = at < 0 ? [null, null] : [unescape(pair.slice(0, at)), unescape(pair.slice(at + 1))];
+                if (name === null || value === null) throw new Malformed(`${pair} is no parameter`);
+                // Whichever of two was believed, somebody else could believe the other.
+                if (found.has(name)) throw new Malformed(`${name} stands twice`);
+                found.set(name, value);
+              }
+              return found;
+            }
+
+            """#)
+}

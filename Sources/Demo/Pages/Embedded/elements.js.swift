@@ -1,0 +1,81 @@
+// Written by deploy/embed-pages from Assets/elements.js. Do not edit.
+extension PageFile {
+    static let elementsJS = PageFile(
+        "elements.js", type: "text/javascript; charset=utf-8",
+        text: #"""
+            // Elements for the page, made without HTML: what others wrote stays text.
+
+            /** `on` holds listeners, `data-…`, `aria-…` and the rest are attributes; null and false are left out. */
+            export function h(tag, properties = {}, ...children) {
+              const element = document.createElement(tag);
+              for (const [name, value] of Object.entries(properties)) {
+                if (name === "on") {
+                  for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
+                } else if (value !== null && value !== undefined && value !== false) {
+                  element.setAttribute(name, value === true ? "" : value);
+                }
+              }
+              return fill(element, ...children);
+            }
+
+            /** These children in place of those that it has; none for null and false. */
+            export function fill(element, ...children) {
+              element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+              return element;
+            }
+
+            /** A heading that can have the focus when its screen comes. */
+            export const heading = (words, tag = "h1") => h(tag, { tabindex: "-1" }, words);
+
+            export const button = (words, listener, kind = null) =>
+              h("button", { type: "button", class: kind, on: { click: listener } }, words);
+
+            /** Labels and values: [label, value], without those that have none. */
+            export const facts = (rows) =>
+              h("dl", { class: "facts" }, rows.filter(([, value]) => value !== null && value !== undefined && value !== "")
+                .flatMap(([label, value]) => [h("dt", {}, label), h("dd", {}, value)]));
+
+            let made = 0;
+
+            /** A labelled input, what is said about it, and room for what is wrong with it. */
+            export function field(label, input, hint = null) {
+              made += 1;
+              const id = `field-${made}`;
+              const error = h("p", { class: "error", id: `${id}-error`, hidden: true });
+              input.id = id;
+              const told = hint ? h("p", { class: "hint", id: `${id}-hint` }, hint) : null;
+              if (told) input.setAttribute("aria-describedby", told.id);
+              const node = h("div", { class: "field" }, h("label", { for: id }, label), told, input, error);
+              /** Says what is wrong and goes there; null takes it back. */
+              const complain = (words) => {
+                error.textContent = words ?? "";
+                error.hidden = words === null;
+                const ids = [told?.id, words === null ? null : error.id].filter(Boolean).join(" ");
+                input.setAttribute("aria-invalid", String(words !== null));
+                if (ids) input.setAttribute("aria-describedby", ids);
+                else input.removeAttribute("aria-describedby");
+                if (words !== null) input.focus();
+              };
+              return { node, input, complain };
+            }
+
+            /** Asks once more before something that cannot be taken back. */
+            export function confirm({ title, text, yes, no }) {
+              return new Promise((resolve) => {
+                made += 1;
+                const id = `dialog-${made}`;
+                const end = (answer) => () => dialog.close(answer);
+                const dialog = h(
+                  "dialog", { "aria-labelledby": id, class: "card" }, h("h2", { id }, title), h("p", {}, text),
+                  h("div", { class: "stack tight" }, button(yes, end("yes"), "danger primary"), button(no, end("no"))));
+                dialog.addEventListener("close", () => {
+                  dialog.remove();
+                  resolve(dialog.returnValue === "yes");
+                });
+                document.body.append(dialog);
+                dialog.showModal();
+              });
+            }
+
+            """#)
+}

@@ -1,0 +1,64 @@
+// Written by deploy/embed-pages from Assets/keyring.js. Do not edit.
+extension PageFile {
+    static let keyringJS = PageFile(
+        "keyring.js", type: "text/javascript; charset=utf-8",
+        text: #"""
+            // What this phone keeps between two visits: in IndexedDB, where a key can lie that no script can read.
+
+            const stores = ["phones", "codes", "settings"];
+
+            const promised = (request) =>
+              new Promise((resolve, reject) => {
+                request.onsuccess = () => resolve(request.result);
+                request.onerror = () => reject(request.error);
+              });
+
+            export class Keyring {
+              static async open(name) {
+                const request = indexedDB.open(name, 1);
+                request.onupgradeneeded = () => {
+                  for (const store of stores) request.result.createObjectStore(store, { keyPath: "id" });
+                };
+                return new Keyring(await promised(request));
+              }
+
+              constructor(database) {
+                this.database = database;
+              }
+
+              all(store) {
+                return promised(this.database.transaction(store).objectStore(store).getAll());
+              }
+
+              get(store, id) {
+                return promised(this.database.transaction(store).objectStore(store).get(id));
+              }
+
+              put(store, entry) {
+                return this.#change(store, (objects) => objects.put(entry));
+              }
+
+              remove(store, id) {
+                return this.#change(store, (objects) => objects.delete(id));
+              }
+
+              /** Each demo has a relay of its own, made for it: what another one's relay bound is of no use to anybody. */
+              async keepOnlyFor(run) {
+                if ((await this.get("settings", "run"))?.value === run) return;
+                for (const store of stores) await this.#change(store, (objects) => objects.clear());
+                await this.put("settings", { id: "run", value: run });
+              }
+
+              /** It is written when this returns, and not only asked for. */
+              #change(store, body) {
+                const transaction = this.database.transaction(store, "readwrite");
+                body(transaction.objectStore(store));
+                return new Promise((resolve, reject) => {
+                  transaction.oncomplete = () => resolve();
+                  transaction.onabort = () => reject(transaction.error);
+                });
+              }
+            }
+
+            """#)
+}

@@ -1,0 +1,193 @@
+// Written by deploy/embed-pages from Assets/phone.css. Do not edit.
+extension PageFile {
+    static let phoneCSS = PageFile(
+        "phone.css", type: "text/css; charset=utf-8",
+        text: #"""
+            /* A phone on a desk where there is room for one; the whole screen where that is a phone's. On top of base.css. */
+
+            body { height: 100dvh; }
+
+            .phone {
+              display: flex;
+              flex-direction: column;
+              width: 100%;
+              height: 100dvh;
+              background: var(--surface);
+              position: relative;
+              overflow: hidden;
+            }
+
+            @media (min-width: 30rem) {
+              body {
+                display: grid;
+                place-items: center;
+                padding: 1rem;
+              }
+
+              .phone {
+                width: 24.5rem;
+                height: min(50rem, calc(100dvh - 2rem));
+                border: 0.6rem solid #20262f;
+                border-radius: 2.6rem;
+                box-shadow: 0 0 0 2px #3d4654, var(--shadow);
+              }
+            }
+
+            .status {
+              display: grid;
+              grid-template-columns: 1fr auto 1fr;
+              align-items: center;
+              padding: 0.55rem 1.4rem 0.35rem;
+              font-size: 0.85rem;
+              font-weight: 600;
+              font-variant-numeric: tabular-nums;
+            }
+
+            /* Four bars, which are empty where nothing gets through. */
+            #signal {
+              justify-self: end;
+              width: 1.3rem;
+              height: 0.8rem;
+              background: linear-gradient(to right, var(--text) 3px, transparent 3px 5px) 0 100% / 5px 100%;
+              clip-path: polygon(0 100%, 0 75%, 25% 75%, 25% 50%, 50% 50%, 50% 25%, 75% 25%, 75% 0, 100% 0, 100% 100%);
+            }
+
+            #signal.none { opacity: 0.25; }
+
+            .banner {
+              padding: 0.5rem 1.4rem;
+              background: var(--warn-soft);
+              color: var(--warn);
+              font-size: 0.9rem;
+              font-weight: 550;
+            }
+
+            /* There all the time, or a screen reader would not hear what comes into it. */
+            .banner:empty { padding: 0; }
+
+            #screen {
+              flex: 1;
+              overflow-y: auto;
+              padding: 1rem 1.4rem 1.5rem;
+              min-height: 0;
+            }
+
+            #screen h1 { font-size: 1.5rem; }
+
+            #screen .request {
+              width: 100%;
+              justify-content: space-between;
+            }
+
+            /* On top of whatever is in front. */
+            .notification {
+              position: absolute;
+              z-index: 5;
+              top: 2.4rem;
+              left: 0.6rem;
+              right: 0.6rem;
+              gap: 0.5rem;
+              padding: 0.9rem 1rem;
+              border-color: var(--edge);
+              box-shadow: 0 2px 4px rgb(0 0 0 / 0.15), 0 12px 48px rgb(0 0 0 / 0.35);
+            }
+
+            .notification .text {
+              max-height: 9rem;
+              overflow-y: auto;
+            }
+
+            .text {
+              white-space: pre-line;
+              overflow-wrap: anywhere;
+            }
+
+            .facts .code { display: inline-block; }
+            #screen .facts { gap: 0.25rem 1rem; }
+
+            @media (prefers-reduced-motion: no-preference) {
+              .notification { animation: ring 0.25s ease-out; }
+            }
+
+            @keyframes ring {
+              from { transform: translateY(-1.5rem); opacity: 0; }
+            }
+
+            .tabs {
+              display: flex;
+              border-top: 1px solid var(--line);
+              background: var(--surface);
+              padding: 0.25rem 0.35rem 0.45rem;
+            }
+
+            .tabs button {
+              flex: 1 1 auto;
+              min-height: 2.9rem;
+              padding: 0.25rem 0.3rem;
+              border: 0;
+              background: transparent;
+              color: var(--muted);
+              font-size: 0.78rem;
+            }
+
+            .tabs button:hover { background: var(--sunken); color: var(--text); }
+
+            .tabs button[aria-current="page"] {
+              color: var(--accent);
+              box-shadow: inset 0 3px 0 var(--accent);
+              border-radius: 0;
+            }
+
+            .asker {
+              font-size: 1.15rem;
+              font-weight: 600;
+            }
+
+            /* Approve, reject and fraud are of equal size: none is the one to hit by chance. */
+            .answers {
+              display: grid;
+              gap: 0.6rem;
+            }
+
+            .answers button {
+              width: 100%;
+              min-height: 3rem;
+            }
+
+            .otp-row { align-items: flex-start; }
+
+            .otp {
+              display: block;
+              font-family: var(--mono);
+              font-size: 1.9rem;
+              font-weight: 600;
+              font-variant-numeric: tabular-nums;
+              letter-spacing: 0.06em;
+            }
+
+            progress {
+              width: 6rem;
+              height: 0.4rem;
+              accent-color: var(--accent);
+            }
+
+            .message {
+              display: flex;
+              flex-direction: column;
+              gap: 0.3rem;
+              padding: 0.8rem 1rem;
+              border-radius: var(--round);
+              background: var(--sunken);
+            }
+
+            .message h2 { font-size: 1rem; }
+
+            dialog.card {
+              max-width: min(22rem, calc(100vw - 2rem));
+              color: var(--text);
+            }
+
+            dialog.card::backdrop { background: rgb(0 0 0 / 0.55); }
+
+            """#)
+}

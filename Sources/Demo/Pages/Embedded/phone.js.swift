@@ -1,0 +1,219 @@
+// Written by deploy/embed-pages from Assets/phone.js. Do not edit.
+extension PageFile {
+    static let phoneJS = PageFile(
+        "phone.js", type: "text/javascript; charset=utf-8",
+        text: #"""
+            // The phone: what it keeps, what comes to it, and which screen is in front.
+
+            import { listen, alertOf } from "./bell.js";
+            import { RelayLine, throughBridge } from "./calls.js";
+            import { visible, visibleLines } from "./context.js";
+            import { Responder } from "./device.js";
+            import { button, h } from "./elements.js";
+            import { Keyring } from "./keyring.js";
+            import { Requests } from "./requests.js";
+            import { accounts } from "./screen-accounts.js";
+            import { codes } from "./screen-codes.js";
+            import { enrol } from "./screen-enrol.js";
+            import { messages } from "./screen-messages.js";
+            import { question } from "./screen-question.js";
+            import { settings } from "./screen-settings.js";
+            import { language, t } from "./words.js";
+
+            const screens = { accounts, codes, messages, settings, enrol, question };
+            const tabs = ["accounts", "codes", "messages", "settings"];
+            const mostMessages = 100;
+            const part = (id) => document.getElementById(id);
+
+            class Phone {
+              phones = [];
+              codes = [];
+              messages = [];
+              #unread = 0;
+              #lines = new Map();
+              #state = { offline: false, gone: false, relayLost: false };
+              #front = null;
+
+              constructor(number) {
+                this.number = number;
+                this.requests = new Requests({
+                  responder: (phone) => this.responder(phone),
+                  troubled: (relayLost) => this.#tell({ relayLost }),
+                  refused: (phone) => this.refuse(phone),
+                });
+                this.requests.addEventListener("change", () => this.#redraw());
+              }
+
+              async start() {
+                this.speak();
+                this.about = await (await fetch(`/about?phone=${this.number}`)).json();
+                this.keyring = await Keyring.open(`twoefay-phone-${this.number}`);
+                await this.keyring.keepOnlyFor(this.about.run);
+                [this.phones, this.codes] = await Promise.all([this.keyring.all("phones"), this.keyring.all("codes")]);
+                this.go("accounts", undefined, { takesFocus: false });
+                document.documentElement.dataset.ready = "true";
+                listen(this.number, { heard: (message, isOld) => this.#heard(message, isOld), state: (state) => this.#tell(state) });
+                await this.wake();
+              }
+
+              // What is asked
+
+              /** As a phone does when it is rung: asks, for every website. */
+              wake() {
+                return this.requests.wake(this.phones.filter(({ state, isRefused }) => state === "bound" && !isRefused));
+              }
+
+              /** The nonce goes with the line, so there is one for each phone. */
+              line(phone) {
+                if (!this.#lines.has(phone.id)) this.#lines.set(phone.id, new RelayLine(phone, throughBridge(this.number)));
+                return this.#lines.get(phone.id);
+              }
+
+              responder(phone) {
+                return new Responder(phone, this.line(phone));
+              }
+
+              // What is kept
+
+              async save(phone) {
+                await this.keyring.put("phones", phone);
+                this.phones = [...this.phones.filter(({ id }) => id !== phone.id), phone];
+                this.#redraw();
+              }
+
+              async forget(phone) {
+                await this.keyring.remove("phones", phone.id);
+                this.phones = this.phones.filter(({ id }) => id !== phone.id);
+                this.requests.closeAll(phone);
+              }
+
+              /** The relay knows it no more, or not for now: what was suspended may be resumed, so its key stays. */
+              async refuse(phone) {
+                this.requests.closeAll(phone);
+                await this.save({ ...phone, isRefused: true });
+              }
+
+              /** What a request has told of the account, for the list: the relay names neither before. */
+              async remember(phone, { displayName, username }) {
+                if (phone.displayName === displayName && phone.username === username) return;
+                await this.save({ ...phone, displayName, username });
+              }
+
+              async addCode(code) {
+                await this.keyring.put("codes", code);
+                this.codes = [...this.codes, code];
+              }
+
+              async removeCode(code) {
+                await this.keyring.remove("codes", code.id);
+                this.codes = this.codes.filter(({ id }) => id !== code.id);
+                this.#redraw();
+              }
+
+              // What comes
+
+              #heard(message, isOld) {
+                if (message.kind !== "push") {
+                  this.messages = [...this.messages, message].slice(-mostMessages);
+                  if (!isOld) {
+                    this.#unread += 1;
+                    const { subject, from, text } = message;
+                    this.#ring({ title: visible(subject ?? from), text: visibleLines(text), open: () => this.go("messages") });
+                  }
+                  this.#redraw();
+                  return;
+                }
+                if (isOld) return;
+                const { title, text } = alertOf(message.payload);
+                this.#ring({
+                  title: visible(title), text: visible(text), challenge: message.challenge,
+                  // What the push says is only a bell: what is asked comes from the relay.
+                  open: () => this.go("question", message.challenge),
+                });
+                this.wake();
+              }
+
+              readMessages() {
+                this.#unread = 0;
+                this.#drawTabs();
+              }
+
+              /** On top of whatever is in front, as on a locked screen; the newest takes the place of the one before. */
+              #ring({ title, text, open, challenge = null }) {
+                const close = () => part("notifications").replaceChildren();
+                const act = async () => {
+                  close();
+                  if (challenge !== null && !this.requests.find(challenge)) await this.wake();
+                  open();
+                };
+                part("notifications").replaceChildren(h(
+                  "section", { class: "card notification", "aria-label": t("notification"), "data-challenge": challenge },
+                  h("strong", {}, title), h("p", { class: "text" }, text),
+                  h("div", { class: "row" }, button(t("open"), act, "primary"), button(t("dismiss"), close, "quiet"))));
+              }
+
+              #tell(state) {
+                const isBack = this.#state.offline && state.offline === false;
+                Object.assign(this.#state, state);
+                const { offline, gone, relayLost } = this.#state;
+                const words = gone ? t("gone") : offline ? t("offline") : relayLost ? t("relayLost") : "";
+                if (part("banner").textContent !== words) part("banner").textContent = words;
+                part("signal").className = words === "" ? "" : "none";
+                if (isBack) this.wake();
+              }
+
+              // What is shown
+
+              go(name, argument, { takesFocus = true } = {}) {
+                this.#front?.leave?.();
+                this.#front = { name, argument, ...screens[name](this, argument) };
+                part("screen").replaceChildren(this.#front.node);
+                part("screen").scrollTop = 0;
+                if (name === "question") part("notifications").replaceChildren();
+                this.#drawTabs();
+                if (takesFocus) part("screen").querySelector("h1")?.focus();
+              }
+
+              speak() {
+                document.documentElement.lang = language();
+                part("skip").textContent = t("skip");
+                part("owner").textContent = t("phone", { n: this.number });
+                part("tabs").setAttribute("aria-label", t("tabs"));
+                document.title = `${t("phone", { n: this.number })} – Twoefay`;
+                const clock = () => {
+                  part("clock").textContent = new Intl.DateTimeFormat(language(), { hour: "2-digit", minute: "2-digit" }).format(new Date());
+                };
+                clock();
+                this.ticking ??= setInterval(clock, 1000);
+                this.#tell({});
+                if (this.#front) this.go(this.#front.name, this.#front.argument);
+              }
+
+              #redraw() {
+                this.#front?.draw?.();
+                this.#drawTabs();
+              }
+
+              /** Once: a button that is drawn anew would lose the focus. */
+              #drawTabs() {
+                const bar = part("tabs");
+                if (bar.children.length === 0) {
+                  bar.append(...tabs.map((name) => h("button", { type: "button", "data-tab": name, on: { click: () => this.go(name) } })));
+                }
+                const asked = this.requests.open.filter((entry) => entry.question).length;
+                const counts = { accounts: asked, messages: this.#unread };
+                for (const tab of bar.children) {
+                  const { tab: name } = tab.dataset;
+                  const words = counts[name] ? `${t(name)} (${counts[name]})` : t(name);
+                  if (tab.textContent !== words) tab.textContent = words;
+                  if (this.#front?.name === name) tab.setAttribute("aria-current", "page");
+                  else tab.removeAttribute("aria-current");
+                }
+              }
+            }
+
+            const number = Number(new URLSearchParams(location.search).get("phone") ?? "1");
+            await new Phone(Number.isInteger(number) && number >= 1 && number <= 9 ? number : 1).start();
+
+            """#)
+}

@@ -1,0 +1,25 @@
+// Written by deploy/embed-pages from Assets/stranger.html. Do not edit.
+extension PageFile {
+    static let strangerHTML = PageFile(
+        "stranger.html", type: "text/html; charset=utf-8",
+        text: #"""
+            <!doctype html>
+            <html lang="en">
+            <head>
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <title>Not this way · Twoefay demo</title>
+            <link rel="icon" href="/icon.svg">
+            <link rel="stylesheet" href="/base.css">
+            </head>
+            <body>
+            <main>
+            <h1>Not this way</h1>
+            <p>This demo is for whoever started it. Take the address from the terminal: it carries a secret of this run.</p>
+            <p lang="de">Diese Vorführung ist für den, der sie gestartet hat. Nimm die Adresse aus dem Terminal: Sie trägt ein Geheimnis dieses Laufs.</p>
+            </main>
+            </body>
+            </html>
+
+            """#)
+}

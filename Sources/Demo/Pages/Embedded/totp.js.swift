@@ -1,0 +1,65 @@
+// Written by deploy/embed-pages from Assets/totp.js. Do not edit.
+extension PageFile {
+    static let totpJS = PageFile(
+        "totp.js", type: "text/javascript; charset=utf-8",
+        text: #"""
+            // Codes that the time makes (RFC 6238), and the URI by which an authenticator is told of one.
+
+            import { decodeBase32, unescape } from "./bytes.js";
+
+            const hashes = { SHA1: "SHA-1", SHA256: "SHA-256", SHA512: "SHA-512" };
+
+            export class MalformedOTP extends Error {}
+
+            /** `otpauth://totp/ISSUER:ACCOUNT?secret=…&issuer=…&algorithm=…&digits=…&period=…`; throws `MalformedOTP`. */
+            export function readOTPAuth(text) {
+              const parts = /^otpauth:\/\/totp\/([^?#]*)\?([^#]*)$/.exec(text);
+              const label = parts && unescape(parts[1]);
+              if (!parts || label === null) throw new MalformedOTP("it does not begin with otpauth://totp/");
+              const found = new Map();
+              for (const pair of parts[2].split("&")) {
+                const [name, ...rest] = pair.split("=");
+                const value = unescape(rest.join("="));
+                if (value === null || found.has(name)) throw new MalformedOTP(`${name} stands twice, or is no text`);
+                found.set(name, value);
+              }
+              const secret = decodeBase32(found.get("secret") ?? "");
+              if (!secret) throw new MalformedOTP("secret is missing, or is not Base32");
+              const algorithm = (found.get("algorithm") ?? "SHA1").toUpperCase();
+              if (!Object.hasOwn(hashes, algorithm)) throw new MalformedOTP("algorithm is none of SHA1, SHA256, SHA512");
+              const at = label.indexOf(":");
+              return {
+                issuer: found.get("issuer") ?? (at < 0 ? "" : label.slice(0, at)),
+                account: label.slice(at + 1).trim(),
+                secret,
+                algorithm,
+                digits: whole(found.get("digits") ?? "6", "digits", 6, 8),
+                period: whole(found.get("period") ?? "30", "period", 1, 3600),
+              };
+            }
+
+            function whole(text, name, least, most) {
+              const value = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+              if (value < least || value > most) throw new MalformedOTP(`${name} is not between ${least} and ${most}`);
+              return value;
+            }
+
+            /** The secret as a key that can be used, and not read: {…, key} in place of {…, secret}. */
+            export async function holdOTP({ secret, ...rest }) {
+              const key = await crypto.subtle.importKey("raw", secret, { name: "HMAC", hash: hashes[rest.algorithm] }, false, ["sign"]);
+              return { ...rest, key };
+            }
+
+            /** The code of that moment (milliseconds since 1970), and the seconds for which it is shown. */
+            export async function codeAt(now, { key, digits, period }) {
+              const seconds = Math.max(0, Math.floor(now / 1000));
+              const counter = new DataView(new ArrayBuffer(8));
+              counter.setBigUint64(0, BigInt(Math.floor(seconds / period)));
+              const mac = new DataView(await crypto.subtle.sign("HMAC", key, counter.buffer));
+              // RFC 4226, section 5.3: where in the digest the number stands is said by its last half byte.
+              const number = mac.getUint32(mac.getUint8(mac.byteLength - 1) & 15) & 0x7fffffff;
+              return { code: String(number % 10 ** digits).padStart(digits, "0"), left: period - (seconds % period) };
+            }
+
+            """#)
+}
