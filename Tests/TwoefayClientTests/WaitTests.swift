@@ -15,6 +15,17 @@ import TwoefayClient
         #expect(carrier.pauses == [.milliseconds(500), .milliseconds(500)])
     }
 
+    @Test func looksAsLongAsItIsTold() async throws {
+        let carrier = ScriptedCarrier(.waiting, .waiting, .waiting)
+        let client = carrier.client()
+        for hold in [Duration.zero, .seconds(8), .seconds(90)] {
+            #expect(try await client.result(of: "c1", within: hold).login == .wait)
+        }
+        #expect(carrier.calls.map { $0.fields["prefer"] } == [nil, "wait=8", "wait=60"])
+        #expect(carrier.calls[1].patience > .seconds(8) && carrier.calls[2].patience > .seconds(60))
+        #expect(carrier.pauses.isEmpty)
+    }
+
     /// A relay that is away longer than any other call would wait for it.
     @Test func outlivesTheRelay() async throws {
         let carrier = ScriptedCarrier(

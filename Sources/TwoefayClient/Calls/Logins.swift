@@ -45,9 +45,13 @@ extension RelayClient {
         }
     }
 
-    /// How it stands, without waiting: `.wait` where nothing is decided. Can be read for 24 hours after its end.
-    public func result(of challenge: String) async throws(CallFault) -> LoginOutcome {
-        try await result(of: challenge, held: nil, retries)
+    /// How it stands: `.wait` where nothing is decided. Can be read for 24 hours after its end.
+    ///
+    /// - Parameter hold: so long the relay waits for the end, in whole seconds and 60 at most: for a page that asks again and
+    ///   again, and tells its visitor meanwhile by which factor it goes on.
+    public func result(of challenge: String, within hold: Duration = .zero) async throws(CallFault) -> LoginOutcome {
+        let seconds = min(hold.components.seconds, Self.longestHold)
+        return try await result(of: challenge, held: seconds > 0 ? seconds : nil, retries)
     }
 
     /// Hands in a code that the user has typed: an app's, a token's, one that was sent, or a recovery code.
