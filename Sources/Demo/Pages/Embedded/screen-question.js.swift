@@ -30,6 +30,7 @@ extension PageFile {
               const { context } = entry.question;
               const website = visible(context.displayName);
               const isEnrolment = context.action === "enrol";
+              const hasKey = context.details.some(({ label }) => label === "key");
 
               const number = context.numberDigits === 0 ? null : field(
                 t("number"),
@@ -59,7 +60,9 @@ extension PageFile {
                 told.className = "muted";
                 told.textContent = t("sending");
                 try {
-                  const outcome = await deliver(app.responder(entry.phone), entry, decision, () => { told.textContent = t("sendingAgain"); });
+                  const outcome = await deliver(app.responder(entry.phone), entry, decision, (error) => {
+                    told.textContent = error.status === 429 ? t("slow", { seconds: error.retryAfter ?? 2 }) : t("sendingAgain");
+                  });
                   app.requests.close(challenge);
                   ended(word, outcome);
                 } catch (error) {
@@ -89,7 +92,7 @@ extension PageFile {
               fill(
                 node, title,
                 h("p", { class: "asker" }, t("asks", { website }), website === context.website ? null : h("span", { class: "muted small" }, ` (${context.website})`)),
-                isEnrolment ? h("p", { class: "notice warn" }, t("enrolHint")) : null,
+                isEnrolment ? h("p", { class: "notice warn" }, t(hasKey ? "enrolKey" : "enrolHint", { website })) : null,
                 facts(rows(context)), left, form);
 
               const over = () => {
