@@ -292,6 +292,7 @@ let package = Package(
                 "Texting",
                 "World",
             ]),
+        tests("Tour", ["JSON", "TestSupport", "twoefay", "twoefayd"], scripts: ["Script"]),
         tests(
             "TwoefayClient",
             [

@@ -1,0 +1,66 @@
+import Glibc
+import JSON
+import TestSupport
+import Testing
+
+/// The built `twoefay demo`, and a browser that goes through it as a person would.
+///
+/// Pictures of the steps go to the directory that TWOEFAY_TOUR_PICTURES names: docs/tour has them so.
+@Suite("the tour", .serialized, .mayBlock, .timeLimit(.minutes(20))) struct TourTests {
+    /// What a page of docs takes to load is bounded by it.
+    private static let largestPicture = 60 << 10
+
+    @Test(
+        .enabled(if: TourScript.canRun, "there is no Chromium with its driver and selenium here"),
+        arguments: [StoreKind.file, .mariadb])
+    func isWalked(store: StoreKind) async throws {
+        let scratch = try TemporaryDirectory()
+        let pictures = try TemporaryDirectory()
+        var arguments = ["demo", "--json"]
+        if store == .mariadb {
+            arguments += [
+                "--storage",
+                try await blocking {
+                    let server = try MariaDBServer.shared()
+                    return server.url(try server.freshDatabase())
+                },
+            ]
+        }
+        let demo = try Child(try BuiltProgram.twoefay.path, arguments, environment: ["TMPDIR": scratch.path])
+        let line = try await demo.line(.output, with: "\"theatre\"")
+        let addresses = try #require(try JSONReader.read(Array(line.utf8)).object)
+
+        // Once is enough for what no store can change: what a screen reader gets, and what it looks like.
+        let isFirst = store == .file
+        let place = (isFirst ? getenv("TWOEFAY_TOUR_PICTURES").map { String(cString: $0) } : nil) ?? pictures.path
+        let walked = try await TourScript.walk(addresses, pictures: place, looksCloser: isFirst)
+        #expect(walked.status == 0, "\(walked.output)\(walked.errors)\(demo.written.errors)")
+
+        demo.signal(SIGTERM)
+        let ended = await demo.ended()
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(ended.errors == "")
+        #expect(scratch.names == [])
+
+        guard walked.status == 0 else { return }
+        #expect(Set(TemporaryDirectory.names(in: place)) == (try Self.namedInTheDocs()))
+        for name in TemporaryDirectory.names(in: place) {
+            let size = try TextFile.bytes("\(place)/\(name)").count
+            #expect(size <= Self.largestPicture, "\(name) has \(size) bytes")
+        }
+    }
+
+    /// What docs/tour.md shows.
+    private static func namedInTheDocs() throws -> Set<String> {
+        let page = try TextFile.read("\(TourScript.root)/docs/tour.md")
+        return Set(
+            page.split(separator: "(tour/").dropFirst().compactMap { part in
+                part.split(separator: ")").first.map(String.init)
+            })
+    }
+
+    @Test func theDocsShowPicturesThatAreThere() throws {
+        let there = TemporaryDirectory.names(in: "\(TourScript.root)/docs/tour")
+        #expect(Set(there) == (try Self.namedInTheDocs()))
+    }
+}
