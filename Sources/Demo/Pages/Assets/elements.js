@@ -60,9 +60,12 @@ export function confirm({ title, text, yes, no }) {
     made += 1;
     const id = `dialog-${made}`;
     const end = (answer) => () => dialog.close(answer);
+    // Enter by mistake is no yes.
+    const stay = button(no, end("no"));
+    stay.autofocus = true;
     const dialog = h(
       "dialog", { "aria-labelledby": id, class: "card" }, h("h2", { id }, title), h("p", {}, text),
-      h("div", { class: "stack tight" }, button(yes, end("yes"), "danger primary"), button(no, end("no"))));
+      h("div", { class: "stack tight" }, button(yes, end("yes"), "danger primary"), stay));
     dialog.addEventListener("close", () => {
       dialog.remove();
       resolve(dialog.returnValue === "yes");
