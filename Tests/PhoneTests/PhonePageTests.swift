@@ -5,8 +5,8 @@ import Testing
 
 /// The demo's phone in the browser is held to what `Phone` is held to: the same tables, the same worked examples.
 struct PhonePageTests {
-    @Test func talksAsTheProtocolSays() async throws {
-        try await PhonePage().passes("talk.test.mjs")
+    @Test(arguments: ["talk.test.mjs", "requests.test.mjs"]) func talksAsTheProtocolSays(file: String) async throws {
+        try await PhonePage().passes(file)
     }
 
     @Test func readsActivations() async throws {
