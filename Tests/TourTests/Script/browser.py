@@ -5,8 +5,9 @@ import re
 import signal
 
 from selenium import webdriver
-from selenium.common.exceptions import TimeoutException, WebDriverException
+from selenium.common.exceptions import ElementClickInterceptedException, TimeoutException, WebDriverException
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
@@ -66,6 +67,8 @@ class Window:
         self.browser = browser
         self.driver = browser.driver
         self.handle = handle
+        # What to do where something lies on top of what is to be pressed.
+        self.clear = lambda: None
 
     def front(self):
         if self.driver.current_window_handle != self.handle:
@@ -118,7 +121,11 @@ class Window:
             found = [one for one in self.named(name, css) if one.is_enabled()]
             if not found:
                 return None
-            found[0].click()
+            try:
+                found[0].click()
+            except ElementClickInterceptedException:
+                self.clear()
+                return None
             return True
         self.until(look, f"{name}, to be pressed")
 
@@ -147,12 +154,12 @@ class Window:
         """Without a mouse: from where the focus is, on until it has come there."""
         self.front()
         for _ in range(60):
-            self.driver.switch_to.active_element.send_keys(Keys.TAB)
+            ActionChains(self.driver).send_keys(Keys.TAB).perform()
             focus = self.driver.switch_to.active_element
             if focus.text.strip() == name:
                 outline = focus.value_of_css_property("outline-style")
                 assert outline != "none", f"{name} has the focus, and nobody sees it"
-                focus.send_keys(Keys.ENTER)
+                ActionChains(self.driver).send_keys(Keys.ENTER).perform()
                 return
         raise AssertionError(f"the keyboard does not get to {name}\n{self.text()}")
 

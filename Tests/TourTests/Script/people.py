@@ -68,6 +68,8 @@ class Phone:
         self.window = window
         window.open(address)
         window.heading("Accounts")
+        # A mail that has come lies on top until somebody wipes it away.
+        window.clear = lambda: window.all("section:not([data-challenge]) > .row .quiet")[0].click()
 
     def bind(self):
         self.window.press("Accounts")
@@ -76,12 +78,21 @@ class Phone:
         self.window.heading("Bind this phone?")
         self.window.press("Bind this phone")
 
-    def ring(self, button="Open"):
+    def rings(self):
+        self.window.until(lambda: self.window.all("[data-challenge]"), "a notification")
+
+    def ring(self):
         """It rings, and what it rang for is opened."""
         window = self.window
-        window.until(lambda: window.all("[data-challenge]"), "a notification")
-        window.until(lambda: window.all("[data-challenge] button")[0].click() or True, button)
+        self.rings()
+        window.until(lambda: window.all("[data-challenge] .primary")[0].click() or True, "Open")
         window.until(lambda: window.all(".answers"), "the question")
+
+    def ignore(self):
+        """It has rung, and nobody needs it any more."""
+        self.rings()
+        window = self.window
+        window.until(lambda: window.all("[data-challenge] .quiet")[0].click() or True, "Dismiss")
 
     def type(self, number, label="Number that the website shows"):
         self.window.fill(label, number)

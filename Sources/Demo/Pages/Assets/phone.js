@@ -133,18 +133,24 @@ class Phone {
     this.#drawTabs();
   }
 
-  /** On top of whatever is in front, as on a locked screen; the newest takes the place of the one before. */
+  /** On top of whatever is in front, as on a locked screen; a newer one takes the place of the one before of its kind. */
   #ring({ title, text, open, challenge = null }) {
-    const close = () => part("notifications").replaceChildren();
     const act = async () => {
-      close();
+      card.remove();
       if (challenge !== null && !this.requests.find(challenge)) await this.wake();
       open();
     };
-    part("notifications").replaceChildren(h(
+    const card = h(
       "section", { class: "card notification", "aria-label": t("notification"), "data-challenge": challenge },
       h("strong", {}, title), h("p", { class: "text" }, text),
-      h("div", { class: "row" }, button(t("open"), act, "primary"), button(t("dismiss"), close, "quiet"))));
+      h("div", { class: "row" }, button(t("open"), act, "primary"), button(t("dismiss"), () => card.remove(), "quiet")));
+    this.#silence(challenge !== null);
+    part("notifications").prepend(card);
+  }
+
+  /** Those of pushes, or those of messages. */
+  #silence(isPush) {
+    for (const one of [...part("notifications").children]) if ("challenge" in one.dataset === isPush) one.remove();
   }
 
   #tell(state) {
@@ -164,7 +170,7 @@ class Phone {
     this.#front = { name, argument, ...screens[name](this, argument) };
     part("screen").replaceChildren(this.#front.node);
     part("screen").scrollTop = 0;
-    if (name === "question") part("notifications").replaceChildren();
+    if (name === "question") this.#silence(true);
     this.#drawTabs();
     if (takesFocus) part("screen").querySelector("h1")?.focus();
   }

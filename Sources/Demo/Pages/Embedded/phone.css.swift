@@ -80,12 +80,17 @@ extension PageFile {
             }
 
             /* On top of whatever is in front. */
-            .notification {
+            #notifications {
               position: absolute;
               z-index: 5;
               top: 2.4rem;
               left: 0.6rem;
               right: 0.6rem;
+              display: grid;
+              gap: 0.5rem;
+            }
+
+            .notification {
               gap: 0.5rem;
               padding: 0.9rem 1rem;
               border-color: var(--edge);
