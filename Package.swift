@@ -154,7 +154,7 @@ let package = Package(
                 "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP1", "HTTP2",
                 "JSON",
                 "Log",
-                "Phone", "QR", "Storage", "TLS", "TwoefayClient", "Webhooks", "World",
+                "Phone", "QR", "Relay", "Storage", "TLS", "TwoefayClient", "Webhooks", "World",
             ],
             // Sources/Demo/Pages/Embedded has them as Swift.
             exclude: ["Pages/Assets"]),
@@ -214,7 +214,7 @@ let package = Package(
         tests(
             "Demo",
             [
-                "Bytes", "Crypto", "Demo", "EventLoop", "HTTP", "JSON", "Phone", "TLS", "TestSupport",
+                "Bytes", "Crypto", "Demo", "EventLoop", "HTTP", "HTTP1", "JSON", "Log", "Phone", "TLS", "TestSupport",
                 "TwoefayClient", "World",
                 "twoefay",
                 "twoefayd",

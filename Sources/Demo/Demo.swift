@@ -1,12 +1,10 @@
 import Daemon
 import EventLoop
-import HTTP
-import JSON
-import TwoefayClient
 import World
 
 /// The whole product on one machine, for somebody who sees it for the first time: a throw-away installation, the real
-/// daemon, a push service, a website and two phones, and three logins between them.
+/// daemon, a push service, a website and phones. `show` has them as pages in a browser, `play` plays three logins in the
+/// terminal.
 public enum Demo {
     public struct Wish: Sendable {
         public var storage: StorageText
@@ -14,151 +12,34 @@ public enum Demo {
         public var keeps: Bool
         /// Tell it as it happens, on standard output.
         public var tells: Bool
+        /// Of the first of three pages' servers, the others have the next two; nil: any that are free.
+        public var port: UInt16?
 
-        public init(storage: StorageText = StorageText(path: "twoefay.db"), keeps: Bool = false, tells: Bool = true) {
+        public init(
+            storage: StorageText = StorageText(path: "twoefay.db"), keeps: Bool = false, tells: Bool = true,
+            port: UInt16? = nil
+        ) {
             self.storage = storage
             self.keeps = keeps
             self.tells = tells
+            self.port = port
         }
     }
 
     static let interrupted = Failure(
-        .failed, "the demo was told to end before it was over", next: "'twoefay demo' plays it again from the start.")
+        .failed, "the demo was told to end before it was over", next: "'twoefay demo' begins it again from the start.")
 
-    /// Takes about a minute, and the calling thread. Told to end (SIGINT, SIGTERM, SIGHUP) it still cleans up.
-    public static func run(
-        _ wish: Wish, randomness: any Randomness = SystemRandomness()
+    /// On a loop of its own, on the calling thread. Told to end (SIGINT, SIGTERM, SIGHUP) it still cleans up.
+    static func run(
+        _ work: @escaping @Sendable (EventLoop, Signals) async -> Result<Report, Failure>
     ) throws(Failure) -> Report {
-        let played: Result<Report, Failure>
+        let ended: Result<Report, Failure>
         do throws(SystemFailure) {
             let signals = try Signals()
-            played = try EventLoop.run("demo", time: SystemTime()) { loop in
-                await perform(wish, on: loop, signals, randomness)
-            }
+            ended = try EventLoop.run("demo", time: SystemTime()) { loop in await work(loop, signals) }
         } catch {
             throw Failure(.failed, error.description, next: "The machine is out of something: threads or descriptors.")
         }
-        return try played.get()
-    }
-
-    private static func perform(
-        _ wish: Wish, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
-    ) async -> Result<Report, Failure> {
-        let story = Story(loop: loop, isShown: wish.tells)
-        let stage = Stage(
-            loop: loop, story: story, storage: wish.storage, keeps: wish.keeps, randomness: randomness)
-        let curtain = Curtain()
-        let (sharedStage, sharedCurtain) = (LoopBound(stage, on: loop), LoopBound(curtain, on: loop))
-        loop.spawn {
-            _ = await signals.next()
-            sharedCurtain.value.fall(.failure(interrupted))
-        }
-        loop.spawn {
-            let played = await play(on: sharedStage.value) {
-                sharedCurtain.value.fall(.failure(gone(sharedStage.value.relay)))
-            }
-            sharedCurtain.value.fall(played)
-        }
-        let played = await curtain.hasFallen()
-        await stage.strike()
-        return report(played, stage, story, keeps: wish.keeps)
-    }
-
-    private static func play(
-        on stage: Stage, relayIsGone: @escaping () -> Void
-    ) async -> Result<[Play.Ended], Failure> {
-        let story = stage.story
-        story.chapter("Twoefay, played on this machine")
-        story.say(
-            "All of this was made for this run and is thrown away at its end: so no token, code or address is hidden "
-                + "here. Nothing leaves this machine. Long texts are cut with \"…\".")
-        do throws(Failure) {
-            let website = try await stage.set(relayIsGone: relayIsGone)
-            guard let pushService = stage.pushService else { throw interrupted }
-            let play = Play(stage: stage, story: story, website: website, pushService: pushService)
-            do {
-                return .success(try await play.run())
-            } catch {
-                let words = stage.relay?.tail.joined(separator: "\n") ?? ""
-                throw Failure(
-                    .failed, "the play broke off: \(error)\n\(words)",
-                    next: "Above are the last words of the relay's log. Try again; --keep keeps all of it.")
-            }
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    private static func gone(_ relay: RelayProcess?) -> Failure {
-        Failure(
-            .failed, "the relay ended by itself:\n" + (relay?.tail.joined(separator: "\n") ?? ""),
-            next: "Above are the last words of its log. Try again; --keep keeps all of it.")
-    }
-
-    private static func report(
-        _ played: Result<[Play.Ended], Failure>, _ stage: Stage, _ story: Story, keeps: Bool
-    ) -> Result<Report, Failure> {
-        let kept = keeps ? stage.directory?.path : nil
-        if case .success(let logins) = played {
-            story.chapter("What came of it")
-            for login in logins {
-                let reason = login.outcome.reason.map { " (\($0.rawValue))" } ?? ""
-                let name = login.name + String(repeating: " ", count: max(0, 10 - login.name.count))
-                story.verdict(
-                    "\(name)\(login.person)'s login: \(login.outcome.login.rawValue)\(reason), told after "
-                        + "\(login.took.inSeconds)" + (login.isRight ? "" : ", and not as it should be"),
-                    isRight: login.isRight)
-            }
-        }
-        if let kept {
-            story.done("The relay has ended. What was written is kept: remove \(kept) when you have seen enough.")
-        } else {
-            story.done("The relay has ended, and the directory of this run is removed.")
-        }
-        return played.map { logins in
-            let isRight = logins.allSatisfy(\.isRight)
-            return Report(
-                "",
-                json: .object([
-                    "ended_as_they_should": .bool(isRight), "logins": .array(logins.map(\.json)),
-                    "seconds": .number(Double(story.elapsed.wholeMilliseconds) / 1000),
-                    "relay": .object([
-                        "origin": .string(stage.origin.settingsText),
-                        "pid": stage.relay.map { .integer(Int64($0.pid)) } ?? .null,
-                    ]),
-                    "directory": stage.directory.map { .string($0.path) } ?? .null, "kept": .bool(keeps),
-                    "steps": .array(story.steps),
-                ]), code: isRight ? .ok : .failed)
-        }
-    }
-}
-
-extension Play.Ended {
-    fileprivate var json: JSONValue {
-        .object([
-            "login": .string(name), "user": .string(person), "challenge": .string(challenge),
-            "result": .string(outcome.login.rawValue), "reason": outcome.reason.map { .string($0.rawValue) } ?? .null,
-            "proof": outcome.proof.map { .string($0.rawValue) } ?? .null, "let_in": .bool(verdict.isLetIn),
-            "as_it_should": .bool(isRight), "seconds": .number(Double(took.wholeMilliseconds) / 1000),
-        ])
-    }
-}
-
-/// Falls once, for whatever reason comes first. Lives on its loop.
-private final class Curtain {
-    typealias Played = Result<[Play.Ended], Failure>
-
-    private var played: Played?
-    private var waiting: CheckedContinuation<Played, Never>?
-
-    func fall(_ played: Played) {
-        guard self.played == nil else { return }
-        self.played = played
-        waiting?.resume(returning: played)
-    }
-
-    func hasFallen() async -> Played {
-        if let played { return played }
-        return await withCheckedContinuation { waiting = $0 }
+        return try ended.get()
     }
 }

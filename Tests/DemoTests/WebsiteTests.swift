@@ -12,10 +12,10 @@ import World
 @Suite(.timeLimit(.minutes(15))) struct WebsiteTests {
     private func website(_ relay: FakeRelay, _ loop: EventLoop, _ address: WebAddress) throws -> Website {
         let issued = try relay.websites.issueClient(uri: "twoefay:website:shop", days: 1, at: loop.time.now())
-        return try Website(
-            "shop", displayName: "The Shop", loop: loop, relay: address,
-            authority: try relay.authority.certificatePEM(), certificate: try issued.certificatePEM(),
-            key: try issued.keyPEM(), randomness: SystemRandomness())
+        let access = WebsiteAccess(
+            name: "shop", displayName: "The Shop", relay: address, authority: try relay.authority.certificatePEM(),
+            certificate: try issued.certificatePEM(), key: try issued.keyPEM())
+        return try Website(access, loop: loop, randomness: SystemRandomness())
     }
 
     private static let asked: JSONObject = [

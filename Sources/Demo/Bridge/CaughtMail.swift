@@ -22,7 +22,8 @@ struct CaughtMail: Sendable, Equatable {
             case "base64": Base64.decode(String(decoding: body.filter { $0 != 0x0a }, as: UTF8.self)) ?? body
             default: body
             }
-        text = String(decoding: bytes, as: UTF8.self)
+        // As lines are written here.
+        text = String(decoding: bytes.filter { $0 != 0x0d }, as: UTF8.self)
     }
 
     private static func unfolded(_ lines: ArraySlice<ArraySlice<UInt8>>) -> [String: String] {

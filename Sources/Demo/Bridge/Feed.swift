@@ -1,4 +1,5 @@
 import EventLoop
+import FakeAPNs
 import JSON
 import Synchronization
 import World
@@ -18,11 +19,14 @@ final class Feed: Sendable {
         case textsSlow = "sms_slow"
         case textsFast = "sms_fast"
         case textDelayed = "sms_delayed"
+        case operatorUnlocked = "operator_unlocked"
+        case operatorFailed = "operator_failed"
     }
 
     private struct State {
         var last: Int64 = 0
         var entries: [(number: Int64, json: JSONValue)] = []
+        var usernames: [String] = []
     }
 
     let bell: Bell
@@ -42,8 +46,19 @@ final class Feed: Sendable {
             "fields": .array(message.fields.map { .string($0) }), "body": .object(message.body),
             "routine": .bool(message.isRoutine),
         ]
+        if message.to == .relay, message.head == "POST /register", let name = message.body["username"]?.string {
+            state.withLock { if !$0.usernames.contains(name) { $0.usernames.append(name) } }
+        }
         if let phone = message.phone { entry.set("phone", .integer(Int64(phone))) }
         add(entry)
+    }
+
+    /// A push as it came to the push service, and what it said.
+    func add(_ request: RecordedRequest) {
+        let token = request.push.map { "\($0.deviceToken.prefix(12))…" } ?? ""
+        let head = request.push == nil ? "POST \(request.path)" : "POST /3/device/\(token)"
+        add(Message(.relay, .pushService, head, body: request.push?.payload ?? [:]))
+        add(Message(.pushService, .relay, request.answer, body: [:]))
     }
 
     func add(_ note: Note, _ text: String? = nil) {
@@ -51,6 +66,9 @@ final class Feed: Sendable {
         if let text { entry.set("text", .string(text)) }
         add(entry)
     }
+
+    /// Whom the website has made known, as far as it was heard.
+    var usernames: [String] { state.withLock { $0.usernames } }
 
     /// All later ones, and the number of the last.
     func entries(after number: Int64) -> (entries: [JSONValue], last: Int64) {
@@ -77,9 +95,9 @@ extension Message {
     /// Asking whether there is anything new, and hearing that there is not.
     fileprivate var isRoutine: Bool {
         switch (from, to) {
-        case (.website, .relay): head == "POST /auth"
+        case (.website, .relay): head == "POST /auth" || head.hasPrefix("GET /user/")
         case (.phone, .relay): head == "POST /pending"
-        case (.relay, .website): body["login"] == "wait" && body["steps"] != nil
+        case (.relay, .website): body["login"] == "wait" || body["devices"] != nil
         case (.relay, .phone): body["pending"]?.array?.isEmpty == true || body["code"] == "unauthenticated"
         default: false
         }

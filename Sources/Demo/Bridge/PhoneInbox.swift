@@ -63,7 +63,8 @@ final class PhoneInbox: Sendable {
     }
 
     /// To every phone.
-    func bring(_ kind: String, from: String, to: String, subject: String? = nil, text: String, by party: Message.Party) {
+    func bring(_ kind: String, from: String, to: String, subject: String? = nil, text: String, by party: Message.Party)
+    {
         var json: JSONObject = ["kind": .string(kind), "from": .string(from), "to": .string(to), "text": .string(text)]
         if let subject { json.set("subject", .string(subject)) }
         bring(Item(phone: nil, json: json, message: Message(party, .phone, kind, body: json)))

@@ -26,7 +26,8 @@ actor RelayPipe {
     func carry(_ method: String, _ path: String, _ fields: Fields, _ body: [UInt8]) async -> Response? {
         let request = ClientRequest(
             method: method, path: path, authority: relay.authority, fields: fields, body: body)
-        guard let client = await opened(), case .success(let response) = await client.send(request, deadline: Self.patience)
+        guard let client = await opened(),
+            case .success(let response) = await client.send(request, deadline: Self.patience)
         else { return nil }
         return response
     }

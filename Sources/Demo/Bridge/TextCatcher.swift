@@ -61,6 +61,6 @@ final class TextCatcher: Pages {
     private static func said(_ status: Int, _ word: String) -> Response {
         Response(
             status: status, fields: Fields([.init("content-type", "application/json")]),
-            body: JSONWriter.write(["status": .string(word)]))
+            body: JSONWriter.write(.object(["status": .string(word)])))
     }
 }

@@ -30,6 +30,7 @@ struct Play {
     let story: Story
     let website: Website
     let pushService: FakeAPNs
+    let randomness: any Randomness
 
     struct Ending: Sendable, Equatable {
         let login: LoginOutcome.Login
@@ -103,7 +104,9 @@ struct Play {
                 "The phone makes a key that never leaves it, connects to the relay, and goes on only if the relay's "
                     + "authority has the key that 'pin' names. It proves that it has its own by signing what it sends.")
         }
-        let phone = stage.makePhone()
+        let story = story
+        let phone = Handset(loop: stage.loop, randomness: randomness) { story.message($0) }
+        stage.whenStruck { phone.close() }
         try await phone.enrol(activation, name: phoneName)
         try await website.pinPhones(of: name)
         if isFirst {

@@ -42,6 +42,16 @@ final class Story: Sendable {
         }
     }
 
+    /// Names, and what each is; what stands there is to be copied, so it is never broken.
+    func lines(_ lines: [(name: String, text: String)]) {
+        show { screen in
+            for (name, text) in lines {
+                let gap = String(repeating: " ", count: max(1, 18 - name.count))
+                screen.line("  " + screen.styled(name, .dim) + gap + screen.styled(text, .bold))
+            }
+        }
+    }
+
     /// Something done by the demo itself, with its time.
     func done(_ text: String) {
         keep(["at": seconds, "text": .string(text)])

@@ -42,19 +42,17 @@ public final class Website: Sendable {
     private let randomness: any Randomness
     private let records = Mutex(Records())
 
-    /// - Parameters:
-    ///   - name: as the relay knows it.
-    ///   - authority: PEM; signed the relay's certificate.
     public init(
-        _ name: String, displayName: String, loop: EventLoop, relay: WebAddress, authority: [UInt8],
-        certificate: [UInt8], key: Secret, randomness: any Randomness, witness: @escaping Witness = { _ in }
+        _ access: WebsiteAccess, loop: EventLoop, randomness: any Randomness, witness: @escaping Witness = { _ in }
     ) throws(CallFault) {
         carrier = try HTTP2Carrier(
-            loop: loop, relay: relay, authority: authority, certificate: certificate, key: key)
-        self.relay = RelayClient(
-            Overheard(carrier: carrier, witness: witness), time: loop.time, randomness: randomness)
-        bindings = BindingCheck(origin: relay.text, website: name)
-        receipts = ReceiptCheck(origin: relay.text, website: name, displayName: displayName, leastDigits: 2)
+            loop: loop, relay: access.relay, authority: access.authority, certificate: access.certificate,
+            key: access.key)
+        relay = RelayClient(Overheard(carrier: carrier, witness: witness), time: loop.time, randomness: randomness)
+        let origin = access.relay.text
+        bindings = BindingCheck(origin: origin, website: access.name)
+        receipts = ReceiptCheck(
+            origin: origin, website: access.name, displayName: access.displayName, leastDigits: 2)
         time = loop.time
         self.randomness = randomness
     }

@@ -68,14 +68,18 @@ final class RelayProcess {
         return await withCheckedContinuation { waiting.append((part, $0)) }
     }
 
+    /// Ends it without a warning; `onEnd` tells when it is over.
+    func kill() {
+        if status == nil { Glibc.kill(pid, SIGKILL) }
+    }
+
     /// Asks it to end, and makes it end when it does not in time.
     func end(within patience: Duration = .seconds(10)) async {
         guard status == nil else { return }
         onEnd = nil
-        kill(pid, SIGTERM)
+        Glibc.kill(pid, SIGTERM)
         let limit = loop.schedule(after: patience) { [weak self] in
-            guard let self, status == nil else { return }
-            kill(pid, SIGKILL)
+            self?.kill()
         }
         await withCheckedContinuation { ending.append($0) }
         loop.cancel(limit)

@@ -8,101 +8,130 @@ import Log
 import Storage
 import World
 
-/// What the play needs: a throw-away installation, the relay that runs it, a push service, and a website that is known.
+/// What every demo needs: a throw-away installation, the relay that runs it, a push service, and a website that is known.
 /// Lives on its loop. Whatever became of it, `strike` leaves nothing behind.
 final class Stage {
+    /// How this run's installation is set up.
+    struct Plan {
+        var storage: StorageText
+        /// What was written stays when the stage is struck.
+        var keeps: Bool
+        /// Of the website, as on the command line.
+        var policies: [(name: String, text: String)] = []
+        /// Where mails and text messages are caught; nil: none are sent.
+        var catchers: (mail: UInt16, text: UInt16)?
+    }
+
+    enum RelayState: String {
+        case starting, up, down
+    }
+
     private(set) var directory: ScratchDirectory?
     private(set) var relay: RelayProcess?
+    private(set) var relayState = RelayState.down
     private(set) var pushService: FakeAPNs?
-    private(set) var website: Website?
     private(set) var origin = WebAddress(secure: true, host: "127.0.0.1", port: nil)
+    /// Called when the relay has ended without being told to.
+    var relayIsGone: (() -> Void)?
 
-    /// What phones call the website.
+    static let website = "shop"
+    /// What phones call it.
     private static let displayName = "The Shop"
 
     let loop: EventLoop
     let story: Story
-    private let storage: StorageText
-    private let keeps: Bool
-    private let randomness: any Randomness
+    private let plan: Plan
+    let randomness: any Randomness
+    private let onPush: @Sendable (ReceivedPush) -> Void
+    private let onRequest: @Sendable (RecordedRequest) -> Void
     private var caretaker: Caretaker?
-    private var phones: [Handset] = []
+    private var closers: [() async -> Void] = []
+    private var settingsPath = ""
+    private(set) var settings: Settings?
     private var isStruck = false
     private var isBusy = false
     private var idle: CheckedContinuation<Void, Never>?
     /// Until the relay has it.
     private var reserved: ReservedPort?
 
-    /// - Parameter keeps: what was written stays when the stage is struck.
-    init(loop: EventLoop, story: Story, storage: StorageText, keeps: Bool, randomness: any Randomness) {
+    /// - Parameters:
+    ///   - onPush: called on the loop for every push that the push service accepts.
+    ///   - onRequest: called for every request of it, whatever it gets.
+    init(
+        loop: EventLoop, story: Story, plan: Plan, randomness: any Randomness,
+        onPush: @escaping @Sendable (ReceivedPush) -> Void,
+        onRequest: @escaping @Sendable (RecordedRequest) -> Void = { _ in }
+    ) {
         self.loop = loop
         self.story = story
-        self.storage = storage
-        self.keeps = keeps
+        self.plan = plan
         self.randomness = randomness
+        self.onPush = onPush
+        self.onRequest = onRequest
     }
 
-    /// - Parameter relayIsGone: called if the relay ends before it is told to.
-    func set(relayIsGone: @escaping () -> Void) async throws(Failure) -> Website {
+    func set() async throws(Failure) -> WebsiteAccess {
         let program = try RelayProcess.program()
         let caretaker = try Caretaker()
         self.caretaker = caretaker
         let directory = try ScratchDirectory()
         self.directory = directory
-        if !keeps { caretaker.removes(directory.path) }
+        if !plan.keeps { caretaker.removes(directory.path) }
         let reserved = try ReservedPort()
         self.reserved = reserved
 
         let installation = try NewInstallation(
-            directory: directory.path, storage: storage, listen: HostPort(host: "127.0.0.1", port: reserved.number),
-            hosts: ["127.0.0.1"])
+            directory: directory.path, storage: plan.storage,
+            listen: HostPort(host: "127.0.0.1", port: reserved.number), hosts: ["127.0.0.1"])
         let randomness = randomness
         try await aside { () throws(Failure) in
             try installation.create(randomness: randomness, log: Log(minimum: .warning))
         }
         origin = installation.settings.origin
+        settingsPath = installation.settingsPath
         story.done(
             "A new installation in \(directory.path): settings, keys, certificates, and an empty store "
-                + "(\(storage.written)). An operator makes one with: twoefay init DIR")
+                + "(\(plan.storage.written)). An operator makes one with: twoefay init DIR")
 
         let team = try await startPushService()
         let settings = try write(team, into: installation)
+        self.settings = settings
         let credentials = try await addWebsite(settings)
-        try await startRelay(program, settings: installation.settingsPath, relayIsGone)
-        return try makeWebsite(credentials, settings)
+        try await startRelay(program)
+        return try access(credentials, settings)
     }
 
-    func makePhone() -> Handset {
-        let story = story
-        let phone = Handset(loop: loop, randomness: randomness) { story.message($0) }
-        phones.append(phone)
-        return phone
-    }
+    /// Something that is to be closed before the relay ends.
+    func whenStruck(_ close: @escaping () async -> Void) { closers.append(close) }
 
     /// Ends what runs and, unless it is to be kept, removes what was written.
     func strike() async {
         isStruck = true
         // Nothing may be written behind us any more.
         if isBusy { await withCheckedContinuation { idle = $0 } }
-        await website?.close()
-        for phone in phones { phone.close() }
+        for close in closers { await close() }
         await relay?.end()
         await pushService?.stop()
-        if !keeps { directory?.remove() }
+        if !plan.keeps { directory?.remove() }
         caretaker?.dismiss()
+    }
+
+    // MARK: The relay
+
+    /// As a machine that loses its power; it may be started again.
+    func killRelay() { relay?.kill() }
+
+    func startRelayAgain() async throws(Failure) {
+        guard relayState == .down else { return }
+        try await startRelay(try RelayProcess.program())
     }
 
     private func startPushService() async throws(Failure) -> FakeTeam {
         do {
             let team = try FakeTeam(names: ["127.0.0.1"], at: loop.time.now(), randomness: randomness)
-            let story = story
             let service = FakeAPNs(
                 loop: loop, tls: try team.tls(), topic: team.topic, authentication: team.tokenAuthentication,
-                randomness: randomness, log: Log(minimum: .error)
-            ) { push in
-                story.message(
-                    Message(.relay, .pushService, "POST /3/device/\(push.deviceToken.prefix(12))…", body: push.payload))
-            }
+                randomness: randomness, log: Log(minimum: .error), onPush: onPush, onRequest: onRequest)
             pushService = service
             let port = try await service.start()
             story.done(
@@ -114,7 +143,7 @@ final class Stage {
         }
     }
 
-    /// The installation's settings once more, with the push service in them.
+    /// The installation's settings once more, with the push service and the catchers in them.
     private func write(_ team: FakeTeam, into installation: NewInstallation) throws(Failure) -> Settings {
         var settings = installation.settings
         settings.push.endpoint = WebAddress(secure: true, host: "127.0.0.1", port: pushService?.port)
@@ -123,6 +152,11 @@ final class Stage {
         settings.push.keyID = team.keyID
         settings.push.teamID = team.teamID
         settings.push.authority = FileName("push-ca.pem")
+        if let catchers = plan.catchers {
+            let caught = try self.caught(by: catchers, installation)
+            settings.mail = caught.mail
+            settings.texts = caught.texts
+        }
         let directory = installation.directory
         do {
             try Files.create(
@@ -138,9 +172,34 @@ final class Stage {
         return settings
     }
 
+    /// Settings in which mails and text messages go to the catchers.
+    private func caught(
+        by catchers: (mail: UInt16, text: UInt16), _ installation: NewInstallation
+    ) throws(Failure) -> Settings {
+        let text = """
+            origin: \(origin.settingsText)
+            listen: \(installation.settings.listen.settingsText)
+            storage: \(plan.storage.settingsText)
+            mail:
+              url: smtp://127.0.0.1:\(catchers.mail)
+              from: login@shop.example
+            sms:
+              allow: ["+"]
+              from: TheShop
+              limits: {user_hour: 1000, user_day: 1000}
+              gateways: \(TextCatcher.settings(port: catchers.text))
+
+            """
+        do {
+            return try SettingsReader.read(Array(text.utf8), file: installation.settingsPath)
+        } catch {
+            throw Failure(.failed, "the catchers' settings are wrong: \(error.description)", next: "This is a bug.")
+        }
+    }
+
     private func addWebsite(_ settings: Settings) async throws(Failure) -> NewWebsite.Credentials {
         let website = try NewWebsite(
-            name: "shop", displayName: Self.displayName, policies: [("number", "2")])
+            name: Self.website, displayName: Self.displayName, policies: plan.policies)
         let credentials = try await aside { () throws(Failure) in
             let store = try settings.openStore()
             defer { store.close() }
@@ -152,7 +211,7 @@ final class Stage {
     }
 
     /// What waits for a disk or a database waits on a thread of its own: signals are still heard meanwhile.
-    private func aside<Value: Sendable>(
+    func aside<Value: Sendable>(
         _ work: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         guard !isStruck else { throw Demo.interrupted }
@@ -176,39 +235,40 @@ final class Stage {
         return try result.get()
     }
 
-    private func startRelay(
-        _ program: String, settings: String, _ isGone: @escaping () -> Void
-    ) async throws(Failure) {
+    private func startRelay(_ program: String) async throws(Failure) {
         guard !isStruck else { throw Demo.interrupted }
+        relayState = .starting
         let process = try RelayProcess(
-            program, ["--config", settings], log: Files.resolve("twoefayd.log", in: directory?.path ?? ""), on: loop)
+            program, ["--config", settingsPath], log: Files.resolve("twoefayd.log", in: directory?.path ?? ""),
+            on: loop)
         relay = process
         caretaker?.ends(process.pid)
         guard await process.says("event=daemon.started") else {
+            relayState = .down
             throw Failure(
                 .failed, "the relay did not start:\n" + process.tail.joined(separator: "\n"),
                 next: "Its last words are above.")
         }
-        process.onEnd = isGone
+        relayState = .up
+        process.onEnd = { [weak self] in
+            self?.relayState = .down
+            self?.relayIsGone?()
+        }
         reserved = nil
         story.done("The relay, \(origin.settingsText): twoefayd as process \(process.pid)")
     }
 
-    private func makeWebsite(
+    private func access(
         _ credentials: NewWebsite.Credentials, _ settings: Settings
-    ) throws(Failure) -> Website {
-        let story = story
+    ) throws(Failure) -> WebsiteAccess {
         do {
-            let website = try Website(
-                "shop", displayName: Self.displayName, loop: loop, relay: origin,
+            return WebsiteAccess(
+                name: Self.website, displayName: Self.displayName, relay: origin,
                 authority: try Files.read(settings.path(of: settings.tls.authority)),
                 certificate: try Files.read(credentials.certificatePath),
-                key: Secret(try Files.readPrivate(credentials.keyPath)), randomness: randomness
-            ) { story.message($0) }
-            self.website = website
-            return website
+                key: Secret(try Files.readPrivate(credentials.keyPath)))
         } catch {
-            throw Failure(.failed, "the website's certificate does not work: \(error)", next: "Try again.")
+            throw Failure(.failed, "the website's certificate cannot be read: \(error)", next: "Try again.")
         }
     }
 }

@@ -10,4 +10,15 @@ public struct WebsiteAccess: Sendable {
     public let authority: [UInt8]
     public let certificate: [UInt8]
     public let key: Secret
+
+    public init(
+        name: String, displayName: String, relay: WebAddress, authority: [UInt8], certificate: [UInt8], key: Secret
+    ) {
+        self.name = name
+        self.displayName = displayName
+        self.relay = relay
+        self.authority = authority
+        self.certificate = certificate
+        self.key = key
+    }
 }

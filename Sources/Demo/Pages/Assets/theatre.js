@@ -1,0 +1,114 @@
+// The theatre: keeps asking what has been said, and shows it.
+
+import { makeSwitches, nameSwitches, showSwitches } from "./theatre-switches.js";
+import { shown } from "./theatre-talk.js";
+import { choose, current, word } from "./theatre-words.js";
+
+const list = document.getElementById("messages");
+const state = document.getElementById("relay-state");
+// As many as the demo itself keeps.
+const most = 2000;
+let said = [];
+let last = 0;
+let relay;
+
+function showRelay() {
+  const names = { up: "relayUp", down: "relayDown", starting: "relayStarting", gone: "gone" };
+  state.textContent = relay ? word(names[relay]) : "…";
+  state.className = `badge ${relay === "up" ? "good" : relay === "starting" ? "warn" : "bad"}`;
+}
+
+function translate() {
+  document.documentElement.lang = current();
+  for (const one of document.querySelectorAll("[data-word]")) one.textContent = word(one.dataset.word);
+  for (const one of document.querySelectorAll("[data-word-title]")) one.title = word(one.dataset.wordTitle);
+  for (const one of document.querySelectorAll("[data-word-label]")) one.ariaLabel = word(one.dataset.wordLabel);
+  for (const one of document.querySelectorAll("[data-language]")) {
+    one.setAttribute("aria-pressed", String(one.dataset.language === current()));
+  }
+  for (const n of [1, 2]) {
+    document.getElementById(`tab-${n}`).textContent = word("phoneNumber", { n });
+    document.querySelector(`#panel-${n} iframe`).title = word("phoneNumber", { n });
+  }
+  nameSwitches();
+  showRelay();
+  list.replaceChildren(...said.map(shown));
+}
+
+function add(messages) {
+  const wasAtEnd = window.innerHeight + window.scrollY >= document.body.scrollHeight - 80;
+  said.push(...messages);
+  list.append(...messages.map(shown));
+  while (said.length > most) {
+    said.shift();
+    list.firstElementChild.remove();
+  }
+  document.getElementById("nothing").hidden = said.length > 0;
+  // Who reads the end goes on reading the end; nobody else is moved.
+  if (wasAtEnd && window.scrollY > 0) window.scrollTo(0, document.body.scrollHeight);
+}
+
+async function listen() {
+  let pause = 500;
+  for (;;) {
+    try {
+      const answer = await fetch(`/feed?after=${last}`);
+      if (!answer.ok) throw new Error(String(answer.status));
+      const told = await answer.json();
+      last = told.last;
+      relay = told.switches.relay;
+      showSwitches(told.switches);
+      showRelay();
+      if (told.messages.length > 0) add(told.messages);
+      pause = 500;
+    } catch {
+      relay = "gone";
+      showRelay();
+      await new Promise((resolve) => setTimeout(resolve, pause));
+      pause = Math.min(pause * 2, 8000);
+    }
+  }
+}
+
+function select(number) {
+  for (const n of [1, 2]) {
+    const tab = document.getElementById(`tab-${n}`);
+    tab.setAttribute("aria-selected", String(n === number));
+    tab.tabIndex = n === number ? 0 : -1;
+    document.getElementById(`panel-${n}`).hidden = n !== number;
+  }
+  const frame = document.querySelector(`#panel-${number} iframe`);
+  // The second phone is switched on when somebody wants to see it, and stays on.
+  if (frame.dataset.src && !frame.src) frame.src = frame.dataset.src;
+}
+
+for (const n of [1, 2]) {
+  const tab = document.getElementById(`tab-${n}`);
+  tab.addEventListener("click", () => select(n));
+  tab.addEventListener("keydown", (event) => {
+    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+    select(3 - n);
+    document.getElementById(`tab-${3 - n}`).focus();
+  });
+}
+for (const button of document.querySelectorAll("[data-language]")) {
+  button.addEventListener("click", () => {
+    choose(button.dataset.language);
+    translate();
+  });
+}
+document.getElementById("routine").addEventListener("click", (event) => {
+  const isOn = event.currentTarget.getAttribute("aria-checked") !== "true";
+  event.currentTarget.setAttribute("aria-checked", String(isOn));
+  list.classList.toggle("with-routine", isOn);
+});
+document.getElementById("clear").addEventListener("click", () => {
+  said = [];
+  list.replaceChildren();
+});
+document.getElementById("operator").addEventListener("click", () => {
+  fetch("/switch", { method: "POST", body: JSON.stringify({ name: "operator", state: "up" }) });
+});
+makeSwitches(document.getElementById("switches"));
+translate();
+listen();

@@ -1,0 +1,129 @@
+import Daemon
+import EventLoop
+import HTTP
+import JSON
+import TwoefayClient
+import World
+
+extension Demo {
+    /// Three logins in the terminal. Takes about a minute, and the calling thread.
+    public static func play(
+        _ wish: Wish, randomness: any Randomness = SystemRandomness()
+    ) throws(Failure) -> Report {
+        try run { loop, signals in await perform(wish, on: loop, signals, randomness) }
+    }
+
+    private static func perform(
+        _ wish: Wish, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
+    ) async -> Result<Report, Failure> {
+        let story = Story(loop: loop, isShown: wish.tells)
+        let plan = Stage.Plan(storage: wish.storage, keeps: wish.keeps, policies: [("number", "2")])
+        let stage = Stage(
+            loop: loop, story: story, plan: plan, randomness: randomness,
+            onPush: { push in
+                story.message(
+                    Message(.relay, .pushService, "POST /3/device/\(push.deviceToken.prefix(12))…", body: push.payload))
+            })
+        let curtain = Curtain<Result<[Play.Ended], Failure>>()
+        let (sharedStage, sharedCurtain) = (LoopBound(stage, on: loop), LoopBound(curtain, on: loop))
+        stage.relayIsGone = { sharedCurtain.value.fall(.failure(gone(sharedStage.value.relay))) }
+        loop.spawn {
+            _ = await signals.next()
+            sharedCurtain.value.fall(.failure(interrupted))
+        }
+        loop.spawn {
+            let played = await play(on: sharedStage.value, randomness)
+            sharedCurtain.value.fall(played)
+        }
+        let played = await curtain.hasFallen()
+        await stage.strike()
+        return report(played, stage, story, keeps: wish.keeps)
+    }
+
+    private static func play(
+        on stage: Stage, _ randomness: any Randomness
+    ) async -> Result<[Play.Ended], Failure> {
+        let story = stage.story
+        story.chapter("Twoefay, played on this machine")
+        story.say(
+            "All of this was made for this run and is thrown away at its end: so no token, code or address is hidden "
+                + "here. Nothing leaves this machine. Long texts are cut with \"…\".")
+        do throws(Failure) {
+            let access = try await stage.set()
+            guard let pushService = stage.pushService else { throw interrupted }
+            let website: Website
+            do {
+                website = try Website(access, loop: stage.loop, randomness: randomness) { story.message($0) }
+            } catch {
+                throw Failure(.failed, "the website's certificate does not work: \(error)", next: "Try again.")
+            }
+            stage.whenStruck { await website.close() }
+            let play = Play(
+                stage: stage, story: story, website: website, pushService: pushService, randomness: randomness)
+            do {
+                return .success(try await play.run())
+            } catch {
+                let words = stage.relay?.tail.joined(separator: "\n") ?? ""
+                throw Failure(
+                    .failed, "the play broke off: \(error)\n\(words)",
+                    next: "Above are the last words of the relay's log. Try again; --keep keeps all of it.")
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private static func gone(_ relay: RelayProcess?) -> Failure {
+        Failure(
+            .failed, "the relay ended by itself:\n" + (relay?.tail.joined(separator: "\n") ?? ""),
+            next: "Above are the last words of its log. Try again; --keep keeps all of it.")
+    }
+
+    private static func report(
+        _ played: Result<[Play.Ended], Failure>, _ stage: Stage, _ story: Story, keeps: Bool
+    ) -> Result<Report, Failure> {
+        let kept = keeps ? stage.directory?.path : nil
+        if case .success(let logins) = played {
+            story.chapter("What came of it")
+            for login in logins {
+                let reason = login.outcome.reason.map { " (\($0.rawValue))" } ?? ""
+                let name = login.name + String(repeating: " ", count: max(0, 10 - login.name.count))
+                story.verdict(
+                    "\(name)\(login.person)'s login: \(login.outcome.login.rawValue)\(reason), told after "
+                        + "\(login.took.inSeconds)" + (login.isRight ? "" : ", and not as it should be"),
+                    isRight: login.isRight)
+            }
+        }
+        if let kept {
+            story.done("The relay has ended. What was written is kept: remove \(kept) when you have seen enough.")
+        } else {
+            story.done("The relay has ended, and the directory of this run is removed.")
+        }
+        return played.map { logins in
+            let isRight = logins.allSatisfy(\.isRight)
+            return Report(
+                "",
+                json: .object([
+                    "ended_as_they_should": .bool(isRight), "logins": .array(logins.map(\.json)),
+                    "seconds": .number(Double(story.elapsed.wholeMilliseconds) / 1000),
+                    "relay": .object([
+                        "origin": .string(stage.origin.settingsText),
+                        "pid": stage.relay.map { .integer(Int64($0.pid)) } ?? .null,
+                    ]),
+                    "directory": stage.directory.map { .string($0.path) } ?? .null, "kept": .bool(keeps),
+                    "steps": .array(story.steps),
+                ]), code: isRight ? .ok : .failed)
+        }
+    }
+}
+
+extension Play.Ended {
+    fileprivate var json: JSONValue {
+        .object([
+            "login": .string(name), "user": .string(person), "challenge": .string(challenge),
+            "result": .string(outcome.login.rawValue), "reason": outcome.reason.map { .string($0.rawValue) } ?? .null,
+            "proof": outcome.proof.map { .string($0.rawValue) } ?? .null, "let_in": .bool(verdict.isLetIn),
+            "as_it_should": .bool(isRight), "seconds": .number(Double(took.wholeMilliseconds) / 1000),
+        ])
+    }
+}

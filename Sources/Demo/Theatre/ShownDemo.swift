@@ -1,0 +1,216 @@
+import Daemon
+import EventLoop
+import HTTP
+import HTTP1
+import JSON
+import Log
+import World
+
+extension Demo {
+    /// The demo as pages, until it is told to end.
+    public static func show(
+        _ wish: Wish, randomness: any Randomness = SystemRandomness()
+    ) throws(Failure) -> Report {
+        try run { loop, signals in await show(wish, on: loop, signals, randomness) }
+    }
+
+    private static func show(
+        _ wish: Wish, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
+    ) async -> Result<Report, Failure> {
+        let story = Story(loop: loop, isShown: wish.tells)
+        story.chapter("Twoefay, in a browser on this machine")
+        let show = Show(wish, loop: loop, story: story, randomness: randomness)
+        let curtain = Curtain<Result<Void, Failure>>()
+        let (shared, sharedCurtain) = (LoopBound(show, on: loop), LoopBound(curtain, on: loop))
+        loop.spawn {
+            _ = await signals.next()
+            let isOpen = shared.value.isOpen
+            sharedCurtain.value.fall(isOpen ? .success(()) : .failure(interrupted))
+        }
+        loop.spawn {
+            do throws(Failure) {
+                let opened = try await shared.value.open()
+                tell(opened, story, wish)
+            } catch {
+                sharedCurtain.value.fall(.failure(error))
+            }
+        }
+        let ended = await curtain.hasFallen()
+        await show.close()
+        let directory = show.directory ?? ""
+        story.done(
+            wish.keeps
+                ? "All has ended. What was written is kept: remove \(directory) when you have seen enough."
+                : "All has ended, and the directory of this run is removed.")
+        return ended.map {
+            Report(
+                "", json: ["event": "ended", "directory": .string(directory), "kept": .bool(wish.keeps)])
+        }
+    }
+
+    private static func tell(_ opened: Show.Opened, _ story: Story, _ wish: Wish) {
+        guard wish.tells else { return Program.say("\(JSONWriter.text(.object(opened.json)))\n") }
+        story.chapter("Open this in a browser on this machine")
+        story.lines([
+            ("all of it", opened.theatre), ("the website", opened.website), ("a phone", opened.phone),
+            ("a second phone", opened.secondPhone),
+        ])
+        story.say(
+            "The addresses carry a secret of this run: who does not know it is not let in. Ctrl-C ends all of it"
+                + (wish.keeps ? "." : " and leaves nothing behind."))
+    }
+}
+
+/// What runs while the demo is shown. Lives on its loop.
+final class Show {
+    struct Opened {
+        let theatre: String
+        let website: String
+        let phone: String
+        let secondPhone: String
+        let relay: String
+        let pid: Int64
+        let directory: String
+        let mail: UInt16
+        let text: UInt16
+
+        var json: JSONObject {
+            [
+                "event": "ready", "theatre": .string(theatre), "website": .string(website), "phone": .string(phone),
+                "phone_2": .string(secondPhone), "relay": .string(relay), "pid": .integer(pid),
+                "directory": .string(directory), "mail": .string("smtp://127.0.0.1:\(mail)"),
+                "sms": .string("http://127.0.0.1:\(text)/sms"),
+            ]
+        }
+    }
+
+    /// So that the cascade is seen in a minute, and nobody who plays with it runs into a limit.
+    static let policies = [
+        (name: "number", text: "2"), (name: "push-deadline", text: "10"), (name: "code-deadline", text: "20"),
+        (name: "push-limit", text: "100"), (name: "login-limit", text: "1000"),
+    ]
+
+    private let wish: Demo.Wish
+    private let loop: EventLoop
+    private let story: Story
+    private let randomness: any Randomness
+    private let log = Log(minimum: .error)
+    private let feed: Feed
+    private let inbox: PhoneInbox
+    private let camera = Camera()
+    private var stage: Stage?
+    private var servers: [HTTP1Server] = []
+    private var mails: MailCatcher?
+    private(set) var isOpen = false
+
+    init(_ wish: Demo.Wish, loop: EventLoop, story: Story, randomness: any Randomness) {
+        self.wish = wish
+        self.loop = loop
+        self.story = story
+        self.randomness = randomness
+        feed = Feed(loop: loop)
+        inbox = PhoneInbox(loop: loop, feed: feed, randomness: randomness)
+    }
+
+    var directory: String? { stage?.directory?.path }
+
+    func open() async throws(Failure) -> Opened {
+        let houses = try Houses(port: wish.port, loop: loop, randomness: randomness, log: log)
+        servers += houses.servers
+        let (feed, inbox, camera) = (feed, inbox, camera)
+        let texts = textCatcher()
+        let textPort = try serve(texts)
+        let mailPort = try catchMails()
+        let plan = Stage.Plan(
+            storage: wish.storage, keeps: wish.keeps, policies: Self.policies, catchers: (mailPort, textPort))
+        let stage = Stage(
+            loop: loop, story: story, plan: plan, randomness: randomness, onPush: { inbox.bring($0) },
+            onRequest: { feed.add($0) })
+        self.stage = stage
+        let access = try await stage.set()
+        story.done(
+            "A mail server on 127.0.0.1:\(mailPort) and an SMS gateway on 127.0.0.1:\(textPort) keep what comes.")
+        let switches = LoopBound(Switches(stage: stage, feed: feed, inbox: inbox, texts: texts), on: loop)
+        do {
+            let shop = try Shop(
+                access, house: houses.website.house, port: houses.website.port, loop: loop, randomness: randomness,
+                witness: { feed.add($0) }, shown: { camera.shows($0) })
+            stage.whenStruck { await shop.close() }
+            let pipe = try RelayPipe(loop: loop, relay: access.relay, authority: access.authority)
+            stage.whenStruck { await pipe.close() }
+            let bridge = Bridge(
+                house: houses.phone.house, origin: access.relay.text, run: houses.run, pipe: pipe, inbox: inbox,
+                camera: camera, feed: feed)
+            let theatre = Theatre(
+                house: houses.theatre.house, website: houses.website.origin, phone: houses.phone.origin, feed: feed,
+                switches: switches)
+            try houses.open(theatre: theatre, website: shop, phone: bridge)
+        } catch {
+            throw Failure(.failed, "the pages cannot be served: \(error)", next: "Try again.")
+        }
+        isOpen = true
+        return Opened(
+            theatre: houses.address(of: houses.theatre), website: houses.address(of: houses.website),
+            phone: houses.address(of: houses.phone), secondPhone: houses.address(of: houses.phone, "/?phone=2"),
+            relay: access.relay.text, pid: Int64(stage.relay?.pid ?? 0), directory: directory ?? "",
+            mail: mailPort, text: textPort)
+    }
+
+    /// Whatever there is of it by now.
+    func close() async {
+        isOpen = false
+        feed.bell.ring()
+        inbox.bell.ring()
+        for server in servers { server.stop() }
+        await stage?.strike()
+        mails?.stop()
+    }
+
+    private func textCatcher() -> TextCatcher {
+        let (feed, inbox) = (feed, inbox)
+        return TextCatcher(
+            loop: loop,
+            taken: { text, isSlow in
+                feed.add(
+                    Message(
+                        .relay, .textGateway, "POST /sms",
+                        body: ["to": .string(text.to), "from": .string(text.from), "text": .string(text.text)]))
+                if isSlow { feed.add(.textDelayed) }
+            },
+            arrived: { text in
+                inbox.bring("sms", from: text.from, to: text.to, text: text.text, by: .textGateway)
+            })
+    }
+
+    private func serve(_ texts: TextCatcher) throws(Failure) -> UInt16 {
+        do throws(SystemFailure) {
+            let server = try HTTP1Server(loop: loop, address: try Houses.address(port: 0), pages: texts, log: log)
+            servers.append(server)
+            try server.start()
+            return server.port
+        } catch {
+            throw Failure(.failed, "the SMS gateway cannot be started: \(error)", next: "Try again.")
+        }
+    }
+
+    private func catchMails() throws(Failure) -> UInt16 {
+        let (feed, inbox) = (feed, inbox)
+        do throws(SystemFailure) {
+            let catcher = try MailCatcher(loop: loop) { mail in
+                feed.add(
+                    Message(
+                        .relay, .mailServer, "SMTP",
+                        body: [
+                            "from": .string(mail.from), "to": .string(mail.to), "subject": .string(mail.subject),
+                            "text": .string(mail.text),
+                        ]))
+                inbox.bring(
+                    "mail", from: mail.from, to: mail.to, subject: mail.subject, text: mail.text, by: .mailServer)
+            }
+            mails = catcher
+            return catcher.port
+        } catch {
+            throw Failure(.failed, "the mail server cannot be started: \(error)", next: "Try again.")
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import EventLoop
+import HTTP
+import HTTP1
+import JSON
+
+/// The page that shows website and phone beside each other, what is said between all of them, and the switches.
+final class Theatre: Pages {
+    private let house: PageHouse
+    private let page: String
+    private let feed: Feed
+    private let switches: LoopBound<Switches>
+
+    /// - Parameters:
+    ///   - website: the website's origin.
+    ///   - phone: the phones' origin.
+    init(house: PageHouse, website: String, phone: String, feed: Feed, switches: LoopBound<Switches>) {
+        self.house = house
+        page = PageFile.theatreHTML.text.split(separator: "{{", omittingEmptySubsequences: false)
+            .map { part in
+                if part.hasPrefix("website}}") { return website + part.dropFirst("website}}".count) }
+                if part.hasPrefix("phone}}") { return phone + part.dropFirst("phone}}".count) }
+                return String(part)
+            }.joined()
+        self.feed = feed
+        self.switches = switches
+    }
+
+    static let files: [PageFile] = [
+        .baseCSS, .iconSVG, .theatreCSS, .theatreJS, .theatreSwitchesJS, .theatreTalkJS, .theatreWordsJS,
+    ]
+
+    func answer(_ request: Request) async -> Response {
+        switch (request.method, request.path) {
+        case ("GET", "/"): return house.page(page)
+        case ("GET", "/feed"): return await said(after: FormText(query: request.query)["after"])
+        case ("POST", "/switch"):
+            guard let wish = (try? JSONReader.read(request.body))?.object, let name = wish["name"]?.string,
+                let state = wish["state"]?.string, await switches.value.turn(name, to: state)
+            else { return house.json(["code": "unknown"], status: 400) }
+            return house.json(switches.value.json)
+        default: return house.file(for: request) ?? house.refusal(404, "There is no such page.")
+        }
+    }
+
+    /// Held until somebody says something.
+    private func said(after text: String?) async -> Response {
+        let after = text.flatMap { Int64($0) } ?? 0
+        let rings = feed.bell.rings
+        // Who begins is told at once how things stand.
+        if after > 0, feed.entries(after: after).entries.isEmpty { await feed.bell.next(after: rings) }
+        let (entries, last) = feed.entries(after: after)
+        return house.json([
+            "messages": .array(entries), "last": .integer(last), "switches": .object(switches.value.json),
+        ])
+    }
+}

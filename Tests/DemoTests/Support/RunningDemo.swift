@@ -1,0 +1,91 @@
+import Glibc
+import JSON
+import TestSupport
+import Testing
+
+/// The built `twoefay demo --json`, and who asks its pages: curl, as a browser would. It ends when nobody uses it any more.
+final class RunningDemo: Sendable {
+    struct Answer {
+        let status: Int
+        /// As they came, one a line.
+        let head: String
+        let body: String
+
+        var json: JSONObject { (try? JSONReader.read(Array(body.utf8)))?.object ?? [:] }
+
+        func field(_ name: String) -> String? {
+            head.split(whereSeparator: \.isNewline).first { $0.lowercased().hasPrefix("\(name):") }
+                .map { String($0.dropFirst(name.count + 1).drop { $0 == " " }) }
+        }
+    }
+
+    let child: Child
+    let ready: JSONObject
+    private let scratch: TemporaryDirectory
+
+    init(_ scratch: TemporaryDirectory, _ arguments: String...) async throws {
+        self.scratch = scratch
+        child = try Child(
+            try BuiltProgram.twoefay.path, ["demo", "--json"] + arguments, environment: ["TMPDIR": scratch.path])
+        let line = try await child.line(.output, with: "\"ready\"")
+        ready = try #require(try JSONReader.read(Array(line.utf8)).object)
+    }
+
+    deinit { child.signal(SIGTERM) }
+
+    /// The relay's process.
+    var relay: pid_t { ready["pid"]?.integer.flatMap { pid_t(exactly: $0) } ?? 0 }
+
+    /// `http://localhost:PORT`, without what the terminal's address carries.
+    func origin(_ name: String) throws -> String {
+        let address = try #require(ready[name]?.string)
+        return String(address.prefix { $0 != "?" }.dropLast())
+    }
+
+    /// The cookie that the terminal's address is exchanged for.
+    func cookie() async throws -> String {
+        let told = try await curl(try #require(ready["theatre"]?.string))
+        let field = try #require(told.field("set-cookie"))
+        return String(field.prefix { $0 != ";" })
+    }
+
+    /// Of what curl is told besides, each is one of its arguments.
+    func curl(_ url: String, cookie: String? = nil, _ arguments: [String] = []) async throws -> Answer {
+        let told = try await Child.run(
+            "curl",
+            ["--silent", "--show-error", "--include", "--max-time", "60"] + (cookie.map { ["--cookie", $0] } ?? [])
+                + arguments + [url])
+        try #require(told.status == 0, "curl \(url): \(told.errors)")
+        let parts = told.output.split(separator: "\r\n\r\n", maxSplits: 1, omittingEmptySubsequences: false)
+        let status = try #require(parts[0].split(separator: " ").dropFirst().first.flatMap { Int($0) })
+        return Answer(status: status, head: String(parts[0]), body: parts.count == 2 ? String(parts[1]) : "")
+    }
+
+    func post(_ url: String, _ json: JSONValue, cookie: String) async throws -> Answer {
+        try await curl(
+            url, cookie: cookie, ["--header", "Content-Type: application/json", "--data", JSONWriter.text(json)])
+    }
+
+    /// What has been said until something is said that is meant. The demo holds each request until there is something new.
+    func feed(cookie: String, until isMeant: (JSONObject) -> Bool) async throws -> [JSONObject] {
+        var said: [JSONObject] = []
+        var last: Int64 = 0
+        let origin = try origin("theatre")
+        while !said.contains(where: isMeant) {
+            let told = try await curl("\(origin)/feed?after=\(last)", cookie: cookie).json
+            last = try #require(told["last"]?.integer)
+            said += told["messages"]?.array?.compactMap(\.object) ?? []
+        }
+        return said
+    }
+
+    /// What that phone has been brought until there is something.
+    func messages(phone: Int, after: Int64 = 0, cookie: String) async throws -> [JSONObject] {
+        let origin = try origin("phone")
+        while true {
+            let told = try await curl("\(origin)/messages?phone=\(phone)&after=\(after)", cookie: cookie).json
+            let messages = told["messages"]?.array?.compactMap(\.object) ?? []
+            if !messages.isEmpty { return messages }
+        }
+    }
+}
