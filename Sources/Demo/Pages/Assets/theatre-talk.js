@@ -46,7 +46,8 @@ function about({ from, to, head, body }) {
   if (/^\d+$/.test(head)) {
     if (Number(head) >= 400) return body.detail ?? body.title ?? texts["answer refused"];
     if (body.pending?.length) return texts["answer pending"];
-    return texts[`answer ${body.login}`];
+    if (body.activation) return texts["answer activation"];
+    return texts[`answer ${body.login} ${to}`] ?? texts[`answer ${body.login}`];
   }
   const [method, path] = head.split(" ");
   return texts[`${from} ${method} /${(path ?? "").split("/")[1]}`] ?? texts[`${from} ${head}`];

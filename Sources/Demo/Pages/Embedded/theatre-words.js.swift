@@ -45,7 +45,9 @@ extension PageFile {
                 "mail mail": "The mail arrives.", "sms sms": "The text message arrives.",
                 "answer wait": "Not yet.", "answer success": "Yes. The website checks the signature itself.",
                 "answer failure": "No.", "answer verified": "It is begun.", "answer refused": "Refused.",
-                "answer pending": "This is asked.",
+                "answer pending": "This is asked.", "answer activation": "A code for one phone, which counts for ten minutes.",
+                "answer verified phone": "The phone is bound, and has a certificate.", "answer wait phone": "Another phone of this user has to approve first.",
+                "answer success phone": "Heard, and passed on.", "answer failure phone": "Heard, and passed on.",
               },
             };
 
@@ -89,7 +91,9 @@ extension PageFile {
                 "mail mail": "Die Mail kommt an.", "sms sms": "Die SMS kommt an.",
                 "answer wait": "Noch nicht.", "answer success": "Ja. Die Website prüft die Signatur selbst.",
                 "answer failure": "Nein.", "answer verified": "Es ist begonnen.", "answer refused": "Abgelehnt.",
-                "answer pending": "Das wird gefragt.",
+                "answer pending": "Das wird gefragt.", "answer activation": "Ein Code für ein Telefon, der zehn Minuten gilt.",
+                "answer verified phone": "Das Telefon ist gebunden und hat ein Zertifikat.", "answer wait phone": "Erst muss ein anderes Telefon dieses Benutzers zustimmen.",
+                "answer success phone": "Gehört und weitergegeben.", "answer failure phone": "Gehört und weitergegeben.",
               },
             };
 

@@ -38,6 +38,8 @@ extension PageFile {
             .screen:not(.phones) iframe { flex: 1; }
             .screen h2 { font-size: 1.05rem; }
 
+            [data-language][aria-pressed="true"] { background: var(--accent-soft); color: var(--accent-strong); }
+
             .tabs { gap: 0.4rem; }
             .tabs button { flex: 1; }
 
@@ -140,6 +142,7 @@ extension PageFile {
             }
 
             .said .head { font-family: var(--mono); font-weight: 600; font-size: 0.9rem; }
+            .said summary { font-weight: 400; }
             .said .about { flex-basis: 100%; font-size: 0.9rem; }
             .said time, .note time { color: var(--muted); font-size: 0.85rem; font-variant-numeric: tabular-nums; }
             .said .who { color: var(--muted); font-size: 0.85rem; }
