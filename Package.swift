@@ -45,7 +45,7 @@ let package = Package(
                 "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2",
                 "JSON",
                 "Log",
-                "Messaging", "Metrics", "Pushing", "Relay", "Storage", "TLS", "Wording", "World",
+                "Messaging", "Metrics", "Pushing", "Relay", "Storage", "TLS", "Webhooks", "Wording", "World",
             ]),
         .library(name: "APNs", targets: ["APNs"]),
         // For websites in Swift, with the modules whose types it speaks in: docs/website-guide.md.

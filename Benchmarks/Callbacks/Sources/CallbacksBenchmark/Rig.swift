@@ -1,0 +1,161 @@
+import Bytes
+import Couriers
+import Crypto
+import Curl
+import Domain
+import EventLoop
+import Log
+import Messaging
+import Relay
+import Storage
+import Synchronization
+import Webhooks
+import World
+
+/// Why there are no figures.
+struct Unmeasured: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// A relay over a store of its own, which calls websites as the daemon does.
+final class Rig: Sendable {
+    let loop: EventLoop
+    let store: Store
+    let relay: Relay
+    private let sealer: Sealer
+    private let courier: CallbackCourier
+    private let isOver = Atomic<Bool>(false)
+
+    /// - Parameter authority: whom it believes the websites' certificates.
+    init(_ url: String, on loop: EventLoop, authority: [UInt8]) async throws {
+        self.loop = loop
+        let time = SystemTime()
+        let log = Log(minimum: .error, time: time)
+        store = try Store.open(try StorageURL(url), schema: .migrate, time: time, log: log)
+        let master = Secret(SystemRandomness().bytes(32))
+        sealer = try Sealer(keys: [Sealer.Key(id: "1", key: master)])
+        var options = CallbackCourier.Options()
+        guard let here = AddressRange("127.0.0.0/8") else { throw Unmeasured("no range") }
+        options.client.addresses = AddressGuard(allowing: [here])
+        options.client.extraTrust = authority
+        courier = CallbackCourier(time: time, log: log, options: options)
+        relay = Relay(
+            settings: Relay.Settings(
+                origin: "https://127.0.0.1:8080", pin: SHA256.hash([1]), policy: Policy(), isAlone: true),
+            store: store, push: nil, ways: MessageWays(), calls: courier,
+            phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()),
+            masterKey: master, sealer: sealer, time: time, randomness: SystemRandomness(), log: log
+        ) { work in loop.spawn(work) }
+    }
+
+    /// What the daemon does every second.
+    func begin() async {
+        await loop.perform {
+            await self.relay.keep()
+            self.loop.spawn {
+                while !self.isOver.load(ordering: .relaxed) {
+                    await self.relay.attendCalls()
+                    await self.relay.keep()
+                    await self.loop.sleep(for: .seconds(1))
+                }
+            }
+        }
+    }
+
+    func end() async {
+        isOver.store(true, ordering: .relaxed)
+        await relay.endCalls()
+        courier.close()
+        await loop.perform { await self.loop.sleep(for: .seconds(2)) }
+        store.close()
+    }
+
+    /// A website that answers for its users itself, and is told at that URL.
+    func website(_ name: String, callback: String) async throws -> Website {
+        var policy = Policy()
+        try policy.set("answers", to: "website")
+        try policy.set("number", to: "0")
+        try policy.set("lifetime", to: "600")
+        let id: WebsiteID = relay.operations.draw()
+        let sealed = try sealer.seal(
+            WebhookSecrets(current: WebhookSecret.make(SystemRandomness())).text.reveal(),
+            associated: CallbackSeal.associated(website: id))
+        let key = SHA256.hash(Array(name.utf8))
+        let new = Websites.New(
+            id: id, name: name, displayName: "The \(name)", policy: policy.json,
+            callback: Callbacks.New(
+                url: callback, secrets: Callbacks.Secrets(sealed: sealed, sealedBy: sealer.currentID)),
+            keyThumbprint: key, createdAt: SystemTime().now())
+        return try await on { rig in
+            guard try await rig.store.run(Websites.add(new, as: rig.relay.operations.new())) else {
+                throw Unmeasured("the website is there already: the store must be a new one")
+            }
+            return try await rig.relay.website(named: name, key: key)
+        }
+    }
+
+    /// Users with a phone that the website keeps.
+    func users(_ count: Int, of website: Website) async throws -> [UserToken] {
+        try await each(0..<count) { number, rig in
+            let (token, _) = try await rig.relay.register(
+                Registration(username: "user\(number)", email: nil, phone: nil, displayName: nil, language: nil),
+                by: website, as: rig.relay.operations.new())
+            _ = try await rig.relay.bind(
+                token: token, pushToken: "aabbccdd", by: website, as: rig.relay.operations.new())
+            return token
+        }
+    }
+
+    /// Each of them is asked.
+    func ask(_ users: [UserToken], of website: Website) async throws -> [ChallengeID] {
+        try await each(users.indices) { number, rig in
+            try await rig.relay.login(
+                LoginRequest(subject: .token(users[number]), ip: "203.0.113.77", service: "Online banking"),
+                by: website, as: rig.relay.operations.new()
+            ).challenge
+        }
+    }
+
+    /// The login has its end; when that was committed.
+    func approve(_ challenge: ChallengeID, by website: Website) async throws -> Instant {
+        _ = try await relay.answer(challenge, of: nil, .approve, by: website, as: relay.operations.new())
+        return SystemTime().instant()
+    }
+
+    func on<Value: Sendable>(_ body: @escaping @Sendable (Rig) async throws -> Value) async throws -> Value {
+        let outcome = await loop.perform { () async -> Result<Value, any Error> in
+            do { return .success(try await body(self)) } catch { return .failure(error) }
+        }
+        return try outcome.get()
+    }
+
+    /// In the order of the numbers, some at once.
+    private func each<Value: Sendable>(
+        _ numbers: Range<Int>, _ work: @escaping @Sendable (Int, Rig) async throws -> Value
+    ) async throws -> [Value] {
+        return try await withThrowingTaskGroup(of: [(Int, Value)].self) { group in
+            let turns = Turns(next: numbers.lowerBound)
+            for _ in 0..<32 {
+                group.addTask {
+                    var done: [(Int, Value)] = []
+                    while case let number = turns.take(), number < numbers.upperBound {
+                        done.append((number, try await self.on { rig in try await work(number, rig) }))
+                    }
+                    return done
+                }
+            }
+            var all: [(Int, Value)] = []
+            for try await done in group { all += done }
+            return all.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+    }
+}
+
+private final class Turns: Sendable {
+    private let next: Atomic<Int>
+
+    init(next: Int) { self.next = Atomic(next) }
+
+    func take() -> Int { next.wrappingAdd(1, ordering: .relaxed).oldValue }
+}
