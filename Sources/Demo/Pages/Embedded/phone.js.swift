@@ -33,6 +33,7 @@ extension PageFile {
               #lines = new Map();
               #state = { offline: false, gone: false, relayLost: false };
               #front = null;
+              #others = null;
 
               constructor(number) {
                 this.number = number;
@@ -49,7 +50,9 @@ extension PageFile {
                 this.about = await (await fetch(`/about?phone=${this.number}`)).json();
                 this.keyring = await Keyring.open(`twoefay-phone-${this.number}`);
                 await this.keyring.keepOnlyFor(this.about.run);
-                [this.phones, this.codes] = await Promise.all([this.keyring.all("phones"), this.keyring.all("codes")]);
+                await this.#read();
+                this.#others = new BroadcastChannel(`twoefay-phone-${this.number}`);
+                this.#others.addEventListener("message", () => this.#read());
                 this.go("accounts", undefined, { takesFocus: false });
                 document.documentElement.dataset.ready = "true";
                 listen(this.number, { heard: (message, isOld) => this.#heard(message, isOld), state: (state) => this.#tell(state) });
@@ -75,16 +78,26 @@ extension PageFile {
 
               // What is kept
 
+              /** Another window may show the same phone: it is told when to read again. */
+              async #read() {
+                [this.phones, this.codes] = await Promise.all([this.keyring.all("phones"), this.keyring.all("codes")]);
+                this.#redraw();
+              }
+
+              async #changed() {
+                this.#others.postMessage("changed");
+                await this.#read();
+              }
+
               async save(phone) {
                 await this.keyring.put("phones", phone);
-                this.phones = [...this.phones.filter(({ id }) => id !== phone.id), phone];
-                this.#redraw();
+                await this.#changed();
               }
 
               async forget(phone) {
                 await this.keyring.remove("phones", phone.id);
-                this.phones = this.phones.filter(({ id }) => id !== phone.id);
                 this.requests.closeAll(phone);
+                await this.#changed();
               }
 
               /** The relay knows it no more, or not for now: what was suspended may be resumed, so its key stays. */
@@ -101,13 +114,12 @@ extension PageFile {
 
               async addCode(code) {
                 await this.keyring.put("codes", code);
-                this.codes = [...this.codes, code];
+                await this.#changed();
               }
 
               async removeCode(code) {
                 await this.keyring.remove("codes", code.id);
-                this.codes = this.codes.filter(({ id }) => id !== code.id);
-                this.#redraw();
+                await this.#changed();
               }
 
               // What comes
