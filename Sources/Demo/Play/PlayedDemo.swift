@@ -1,5 +1,6 @@
 import Daemon
 import EventLoop
+import FakeAPNs
 import HTTP
 import JSON
 import TwoefayClient

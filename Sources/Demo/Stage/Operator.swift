@@ -1,7 +1,9 @@
 import Daemon
 import Domain
+import EventLoop
 import Relay
 import Storage
+import World
 
 extension Stage {
     /// As an operator does with `twoefay user unlock`: those of these users who are locked or frozen. Who it was.
