@@ -47,6 +47,9 @@ public final class Handset: Sendable {
         return question
     }
 
+    /// What the phone shows when somebody takes it in hand.
+    public func asked() async throws(CallFailure) -> [Question] { try await bound().pending().questions }
+
     /// Signs what the person decided about what was shown. What the relay makes of it: `success` or `failure`.
     public func answer(_ decision: Statement.Decision, to question: Question) async throws(CallFailure) -> String {
         try await bound().answer(decision, to: question)

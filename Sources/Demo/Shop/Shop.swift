@@ -1,28 +1,127 @@
+import Crypto
 import EventLoop
 import HTTP
 import HTTP1
 import TwoefayClient
 import World
 
-/// The sample website.
+/// The sample website: customers sign up with a name and a password, bind their phones, and log in with both.
+///
+/// Every page is made here, and works without a script. What changes something is a POST with the session's own token in
+/// it, answered with the address of a page; a GET shows.
 public final class Shop: Pages {
-    private let house: PageHouse
+    static let files: [PageFile] = [.baseCSS, .shopCSS, .shopJS, .iconSVG]
+    static let name = "The Shop"
+
+    let website: Website
+    let customers = Customers()
+    let passwords: Passwords
+    let throttle = Throttle()
+    let sessions: Sessions
+    let time: any TimeSource
+    let house: PageHouse
+    /// Told of every URI that a phone or an app could read from the screen.
+    let shown: @Sendable (String) -> Void
+    private let cookie: String
 
     /// - Parameters:
-    ///   - port: its own, which its cookies' names need.
-    ///   - shown: told of every activation URI and otpauth URI that stands on the screen.
+    ///   - port: its own, which the name of its cookie needs. A website with TLS calls it `__Host-session`, and says Secure.
+    ///   - cost: of a password's hash.
     init(
         _ access: WebsiteAccess, house: PageHouse, port: UInt16, loop: EventLoop, randomness: any Randomness,
-        witness: @escaping Witness, shown: @escaping @Sendable (String) -> Void
+        cost: PasswordHash.Cost = .usual, witness: @escaping Witness, shown: @escaping @Sendable (String) -> Void
     ) throws(CallFault) {
+        website = try Website(access, loop: loop, randomness: randomness, witness: witness)
+        do {
+            passwords = try Passwords(cost: cost, randomness: randomness)
+        } catch {
+            throw .unable("passwords cannot be hashed: \(error)")
+        }
+        sessions = Sessions(time: loop.time, randomness: randomness)
+        time = loop.time
+        cookie = "shop_\(port)"
         self.house = house
+        self.shown = shown
     }
 
-    static let files: [PageFile] = [.baseCSS, .shopCSS]
+    func close() async {
+        passwords.close()
+        await website.close()
+    }
 
     public func answer(_ request: Request) async -> Response {
-        house.file(for: request) ?? house.page("<!doctype html><title>The Shop</title>")
+        if let file = house.file(for: request) { return file }
+        let known = request.cookie(cookie).flatMap { id in sessions.find(id).map { (id, $0) } }
+        let (id, session) = known ?? sessions.begin()
+        let visit = Visit(request, id: id, session: session, isNew: known == nil)
+        guard request.method != "POST" || visit.isMeant else { return problem(visit, 403, .formIsOld) }
+        do throws(CallFault) {
+            return try await answer(visit)
+        } catch {
+            return trouble(visit, error)
+        }
     }
 
-    func close() async {}
+    private func answer(_ visit: Visit) async throws(CallFault) -> Response {
+        let what = "\(visit.request.method == "POST" ? "POST" : "GET") \(visit.request.path)"
+        switch what {
+        case "GET /": return welcome(visit)
+        case "POST /language": return chooseLanguage(visit)
+        case "GET /signup": return signUpPage(visit)
+        case "POST /signup": return try await signUp(visit)
+        case "GET /login": return logInPage(visit)
+        case "POST /login": return try await logIn(visit)
+        case "POST /logout": return logOut(visit)
+        case "GET /wait": return try await waitingPage(visit)
+        case "GET /wait/state": return await waitingState(visit)
+        case "POST /wait": return try await goOn(visit)
+        case "POST /wait/cancel": return try await cancel(visit)
+        case "GET /code": return try await codePage(visit)
+        case "POST /code": return try await enterCode(visit)
+        case "POST /code/send": return try await sendCode(visit)
+        case "GET /recover": return recoveryCodePage(visit)
+        case "GET /unlock": return try await unlockPage(visit)
+        case "POST /unlock": return try await unlock(visit)
+        default: return try await answerMember(visit, what)
+        }
+    }
+
+    /// Pages for who has logged in.
+    private func answerMember(_ visit: Visit, _ what: String) async throws(CallFault) -> Response {
+        guard Self.forMembers.contains(what) else { return problem(visit, 404, .noSuchPage) }
+        guard let account = visit.session.account else { return go(visit, to: "/login") }
+        switch what {
+        case "POST /pay": return try await pay(visit, account)
+        case "GET /phones": return try await phonesPage(visit, account)
+        case "POST /phones/rename": return try await renamePhone(visit, account)
+        case "GET /phones/remove": return try await removePhonePage(visit, account)
+        case "POST /phones/remove": return try await removePhone(visit, account)
+        case "GET /phones/add": return addPhonePage(visit, account)
+        case "POST /phones/add": return try await addPhone(visit, account)
+        case "GET /phones/state": return await phonesState(visit, account)
+        case "GET /totp": return try await authenticatorPage(visit, account)
+        case "POST /totp": return try await addAuthenticator(visit, account)
+        case "GET /totp/confirm": return confirmAuthenticatorPage(visit)
+        case "POST /totp/confirm": return try await confirmAuthenticator(visit, account)
+        case "GET /totp/remove": return removeAuthenticatorPage(visit)
+        case "POST /totp/remove": return try await removeAuthenticator(visit, account)
+        case "GET /recovery": return try await recoveryPage(visit, account)
+        case "POST /recovery": return try await makeRecoveryCodes(visit, account)
+        case "GET /recovery/codes": return recoveryCodesPage(visit)
+        default: return membersPage(visit, account)
+        }
+    }
+
+    private static let forMembers: Set<String> = [
+        "GET /members", "POST /pay", "GET /phones", "POST /phones/rename", "GET /phones/remove", "POST /phones/remove",
+        "GET /phones/add",
+        "POST /phones/add", "GET /phones/state", "GET /totp", "POST /totp", "GET /totp/confirm", "POST /totp/confirm",
+        "GET /totp/remove", "POST /totp/remove", "GET /recovery", "POST /recovery", "GET /recovery/codes",
+    ]
+
+    /// The cookie, where the browser does not know it yet or the session has another id now.
+    func cookies(_ visit: Visit, renewed: String? = nil) -> [Fields.Field] {
+        guard let id = renewed ?? (visit.isNew ? visit.id : nil) else { return [] }
+        return [.cookie(cookie, id)]
+    }
 }

@@ -1,0 +1,52 @@
+// Written by deploy/embed-pages from Assets/shop.js. Do not edit.
+extension PageFile {
+    static let shopJS = PageFile(
+        "shop.js", type: "text/javascript; charset=utf-8",
+        text: #"""
+            // Comfort for the sample website's pages; each of them works without it.
+            "use strict";
+
+            // A page that waits asks the server, which holds the question until there is something to say.
+            async function wait(path) {
+              const state = document.getElementById("state");
+              for (;;) {
+                let pause = 2;
+                try {
+                  const answer = await fetch(path);
+                  const told = await answer.json();
+                  if (told.over) {
+                    location.replace(told.go);
+                    return;
+                  }
+                  // Said again only if it is something else: screen readers read what is written here.
+                  if (told.say && state.textContent !== told.say) state.textContent = told.say;
+                  pause = told.pause ?? 0.2;
+                } catch {
+                  // The website is away for a moment.
+                }
+                await new Promise((resolve) => setTimeout(resolve, pause * 1000));
+              }
+            }
+
+            const awaited = document.getElementById("main").dataset.await;
+            if (awaited) wait(awaited);
+
+            // What somebody has said yes to on the phone goes on by itself.
+            for (const form of document.querySelectorAll("form.at-once")) form.requestSubmit();
+
+            for (const button of document.querySelectorAll("button.copy")) {
+              button.hidden = false;
+              button.addEventListener("click", async () => {
+                const source = document.getElementById(button.dataset.copy);
+                try {
+                  await navigator.clipboard.writeText(source.innerText.trim());
+                  button.textContent = button.dataset.done;
+                } catch {
+                  // Not allowed in this frame: it is marked, to be copied by hand.
+                  getSelection().selectAllChildren(source);
+                }
+              });
+            }
+
+            """#)
+}

@@ -1,0 +1,106 @@
+import HTTP
+import TwoefayClient
+import World
+
+/// An app that shows codes (TOTP): for when the phone has no connection.
+extension Shop {
+    func authenticatorPage(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {
+        let isThere = try await website.relay.user(account).factors.contains {
+            $0.kind == .totp && $0.state != .waiting
+        }
+        let body: HTML =
+            isThere
+            ? """
+            <p><span class="badge good">\(visit(.authenticatorIsThere))</span></p>
+            <p><a class="button danger" href="/totp/remove">\(visit(.removeAuthenticator))</a></p>
+            """
+            : "\(form(visit, "/totp", "", Button(.addAuthenticator)))"
+        return page(
+            visit, .authenticator,
+            """
+            <div class="card">
+            <p>\(visit(.authenticatorUse))</p>
+            \(body)
+            </div>
+            """)
+    }
+
+    func addAuthenticator(
+        _ visit: Visit, _ account: String, approval: String? = nil
+    ) async throws(CallFault) -> Response {
+        try await asking(visit, account, for: .authenticator) { () throws(CallFault) in
+            let setup = try await website.relay.addTOTP(for: account, approval: approval)
+            sessions.change(visit.id) { $0.authenticator = setup }
+            return go(visit, to: "/totp/confirm")
+        }
+    }
+
+    /// It counts once its first code has come: an app that did not read the secret would lock somebody out.
+    func confirmAuthenticatorPage(
+        _ visit: Visit, status: Int = 200, _ fault: Words? = nil, fields: [Fields.Field] = []
+    ) -> Response {
+        guard let setup = visit.session.authenticator, setup.expiresAt > time.now() else {
+            return go(visit, to: "/totp")
+        }
+        let code = field(
+            visit, "code", .appCode,
+            attributes: """
+                class="digits" autocomplete="one-time-code" inputmode="numeric" maxlength="16" required
+                """, fault: fault)
+        return page(
+            visit, .addAuthenticator,
+            """
+            <div class="card">
+            <ol>
+            <li>\(visit(.scanWithApp))</li>
+            <li>\(visit(.typeItsCode))</li>
+            </ol>
+            \(qr(visit, setup.uri, .qrOfSecret))
+            <p>\(visit(.secretIs)) <span class="code">\(setup.secret)</span></p>
+            \(form(visit, "/totp/confirm", code, Button(.confirm)))
+            </div>
+            """, status: status, fields: fields)
+    }
+
+    func confirmAuthenticator(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {
+        do throws(CallFault) {
+            guard try await website.relay.confirmTOTP(of: account, code: code(of: visit)) else {
+                return confirmAuthenticatorPage(visit, status: 422, .wrongCode)
+            }
+            sessions.change(visit.id) { $0.authenticator = nil }
+            return go(visit, to: "/totp", .init(kind: .good, text: .authenticatorAdded))
+        } catch {
+            switch error.problem?.code {
+            case .invalid: return confirmAuthenticatorPage(visit, status: 422, .wrongCode)
+            case .limited:
+                return confirmAuthenticatorPage(
+                    visit, status: 429, Self.patience(error), fields: Self.retry(error))
+            case .conflict:
+                sessions.change(visit.id) { $0.authenticator = nil }
+                return go(visit, to: "/totp", .init(kind: .warn, text: .beginAnew))
+            default: throw error
+            }
+        }
+    }
+
+    func removeAuthenticatorPage(_ visit: Visit) -> Response {
+        page(
+            visit, .removeAuthenticator,
+            """
+            <div class="card">
+            <p>\(visit(.removeAuthenticatorSure))</p>
+            \(form(visit, "/totp/remove", "", Button(.removeAuthenticator, style: "danger primary")))
+            <p><a class="button quiet" href="/totp">\(visit(.back))</a></p>
+            </div>
+            """)
+    }
+
+    func removeAuthenticator(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {
+        do throws(CallFault) {
+            try await website.relay.dropTOTP(of: account)
+        } catch  where error.problem?.code == .notFound {
+            // It has gone.
+        }
+        return go(visit, to: "/totp", .init(kind: .good, text: .authenticatorRemoved))
+    }
+}

@@ -1,0 +1,118 @@
+import HTTP
+import TwoefayClient
+
+/// "Use a code instead": an app's, a token's, one that is sent, or a recovery code, all under the same login.
+extension Shop {
+    func codePage(
+        _ visit: Visit, status: Int = 200, _ fault: Words? = nil, fields: [Fields.Field] = []
+    ) async throws(CallFault) -> Response {
+        guard let question = visit.session.question, question.takesCodes else { return goHome(visit) }
+        let outcome = try await website.relay.result(of: question.challenge)
+        guard outcome.login == .wait else { return go(visit, to: "/wait") }
+        let senders: [HTML] = try await website.relay.user(question.account).factors.compactMap { factor in
+            // What is added wants the best that somebody has, and no address is that.
+            guard question.login != nil else { return nil }
+            return switch factor.kind {
+            case .sms: sender(visit, factor, .sendText(factor.address ?? ""))
+            case .mail: sender(visit, factor, .sendMail(factor.address ?? ""))
+            default: nil
+            }
+        }
+        let code = field(
+            visit, "code", .code,
+            attributes: #"class="digits" autocomplete="one-time-code" inputmode="numeric" maxlength="64" required"#,
+            fault: fault)
+        let number = question.number.map { number -> HTML in
+            #"<p class="small muted">\#(visit(.orNumber(number)))</p>"#
+        }
+        return page(
+            visit, .enterCode,
+            """
+            <div class="card">
+            <p id="state" role="status" aria-live="polite">\(visit(Self.progress(outcome)))</p>
+            \(form(visit, "/code", code, Button(.confirm)))
+            \(number)
+            </div>
+            <h2>\(visit(.otherWays))</h2>
+            <div class="row">
+            \(senders)
+            <a class="button" href="/recover">\(visit(.haveRecoveryCode))</a>
+            \(form(visit, "/wait/cancel", "", Button(.cancel, style: "quiet"), style: "inline"))
+            </div>
+            """, status: status, awaits: "/wait/state?at=/code", fields: fields)
+    }
+
+    private func sender(_ visit: Visit, _ factor: RelayUser.OwnFactor, _ text: Words) -> HTML {
+        let kind: HTML = #"<input type="hidden" name="factor" value="\#(factor.kind.rawValue)">"#
+        return form(visit, "/code/send", kind, Button(text, style: ""), style: "inline")
+    }
+
+    func recoveryCodePage(_ visit: Visit) -> Response {
+        guard let question = visit.session.question, question.takesCodes else { return goHome(visit) }
+        return page(
+            visit, .enterRecoveryCode,
+            """
+            <div class="card">
+            <p>\(visit(.recoveryCodeUse))</p>
+            \(form(visit, "/code", recoveryCodeField(visit), Button(.confirm)))
+            </div>
+            <p><a class="button quiet" href="/code">\(visit(.back))</a></p>
+            """)
+    }
+
+    func recoveryCodeField(_ visit: Visit, fault: Words? = nil) -> HTML {
+        field(
+            visit, "code", .recoveryCode,
+            attributes: """
+                type="text" autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="64" required \
+                placeholder="xxxx-xxxx-xxxx-xxxx"
+                """, fault: fault)
+    }
+
+    func enterCode(_ visit: Visit) async throws(CallFault) -> Response {
+        guard let question = visit.session.question, question.takesCodes else { return goHome(visit) }
+        do throws(CallFault) {
+            let outcome = try await website.relay.enter(code(of: visit), for: question.challenge)
+            if outcome.isSuccess { return try await goOn(visit, question, outcome) }
+            return try await codePage(visit, status: 422, .wrongCode)
+        } catch {
+            switch error.problem?.code {
+            case .alreadyDecided: return go(visit, to: "/wait")
+            case .invalid: return try await codePage(visit, status: 422, .codeRule)
+            case .limited:
+                return try await codePage(visit, status: 429, Self.patience(error), fields: Self.retry(error))
+            default: throw error
+            }
+        }
+    }
+
+    /// People write digits in groups; the relay takes them as they are.
+    func code(of visit: Visit) -> String {
+        let text = visit.field("code")
+        let digits = text.filter { $0 != " " }
+        return digits.allSatisfy(\.isNumber) ? digits : text
+    }
+
+    func sendCode(_ visit: Visit) async throws(CallFault) -> Response {
+        guard let question = visit.session.question, question.takesCodes else { return goHome(visit) }
+        let factor: Factor = visit.field("factor") == Factor.sms.rawValue ? .sms : .mail
+        do throws(CallFault) {
+            try await website.relay.begin(factor, of: question.challenge)
+            return go(visit, to: "/code")
+        } catch {
+            switch error.problem?.code {
+            case .alreadyDecided: return go(visit, to: "/wait")
+            case .forbidden, .conflict: return go(visit, to: "/code", .init(kind: .warn, text: .notThisWay))
+            case .limited: return go(visit, to: "/code", .init(kind: .warn, text: Self.patience(error)))
+            default: throw error
+            }
+        }
+    }
+
+    /// After a wrong code the relay takes none for a while.
+    static func patience(_ fault: CallFault) -> Words { .waitSeconds(seconds(fault)) }
+
+    static func retry(_ fault: CallFault) -> [Fields.Field] { [.init("retry-after", String(seconds(fault)))] }
+
+    private static func seconds(_ fault: CallFault) -> Int64 { fault.problem?.retryAfter?.components.seconds ?? 5 }
+}

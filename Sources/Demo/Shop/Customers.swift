@@ -1,0 +1,35 @@
+import Crypto
+import Synchronization
+
+/// The website's customers, in a dictionary in place of its database. What they are asked with, and by which phones, is
+/// `Website`'s.
+final class Customers: Sendable {
+    private enum Entry {
+        /// Somebody is signing up under that name.
+        case reserved
+        case known(PasswordHash)
+    }
+
+    private let entries = Mutex<[String: Entry]>([:])
+    /// It is a throw-away: whoever signs up without end gets an end.
+    private static let most = 10_000
+
+    /// Nil where nobody has that name.
+    func password(of name: String) -> PasswordHash? {
+        guard case .known(let password) = entries.withLock({ $0[name] }) else { return nil }
+        return password
+    }
+
+    /// False where somebody has it: of two who sign up at once one gets it.
+    func reserve(_ name: String) -> Bool {
+        entries.withLock { entries in
+            guard entries[name] == nil, entries.count < Self.most else { return false }
+            entries[name] = .reserved
+            return true
+        }
+    }
+
+    func release(_ name: String) { entries.withLock { $0[name] = nil } }
+
+    func open(_ name: String, _ password: PasswordHash) { entries.withLock { $0[name] = .known(password) } }
+}

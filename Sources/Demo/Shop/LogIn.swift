@@ -1,0 +1,63 @@
+import Bytes
+import HTTP
+import TwoefayClient
+import World
+
+/// The first half of a login: name and password. The second half is the phone's, on the waiting page.
+extension Shop {
+    func logInPage(_ visit: Visit, status: Int = 200, _ fault: Words? = nil, fields: [Fields.Field] = []) -> Response {
+        let inputs: [HTML] = [
+            field(
+                visit, "name", .userName, value: visit.field("name"),
+                attributes: #"autocomplete="username" maxlength="64" required autocapitalize="none" spellcheck="false""#
+            ),
+            field(
+                visit, "password", .password,
+                attributes: #"type="password" autocomplete="current-password" maxlength="1000" required"#),
+        ]
+        let wrong = fault.map { words -> HTML in #"<p class="notice bad" role="alert">\#(visit(words))</p>"# }
+        return page(
+            visit, .logIn,
+            """
+            \(wrong)
+            <div class="card">
+            \(form(visit, "/login", "\(inputs)", Button(.logIn)))
+            <p class="small muted">\(visit(.noAccount)) <a href="/signup">\(visit(.signUp))</a></p>
+            </div>
+            """, status: status, fields: fields)
+    }
+
+    func logIn(_ visit: Visit) async throws(CallFault) -> Response {
+        let name = visit.field("name")
+        if let pause = throttle.attempt(name, at: time.instant()) {
+            let seconds = max(1, pause.components.seconds)
+            return logInPage(visit, status: 429, .tooManyGuesses, fields: [.init("retry-after", String(seconds))])
+        }
+        let password = Secret(utf8: visit.form["password"] ?? "")
+        guard await passwords.matches(password, customers.password(of: name)) else {
+            return logInPage(visit, status: 422, .wrongPassword)
+        }
+        throttle.succeeded(name)
+        let login = try await website.ask(
+            LoginRequest(
+                username: name, ip: visit.request.remote, userAgent: visit.browser, service: visit(.membersArea),
+                languages: visit.language.rawValue))
+        sessions.change(visit.id) { $0.question = OpenQuestion(login, for: .login) }
+        return go(visit, to: "/wait")
+    }
+
+    func logOut(_ visit: Visit) -> Response {
+        let renewed = sessions.renew(visit.id) { _ in }
+        return go(visit, to: "/", .init(kind: .good, text: .loggedOut), renewed: renewed)
+    }
+
+    /// The customer has said yes, or typed a right code. Only now does the browser get a session that is let in: another one
+    /// than it had before.
+    func letIn(_ visit: Visit, _ question: OpenQuestion, _ verdict: Website.Verdict) -> Response {
+        let renewed = sessions.renew(visit.id) { session in
+            session.account = question.account
+            session.entrance = verdict.hasCode ? .code(verdict.outcome.factor) : .phone
+        }
+        return go(visit, to: "/members", renewed: renewed)
+    }
+}

@@ -1,0 +1,58 @@
+import HTTP
+import TwoefayClient
+
+/// For who was reported, or has guessed too often: the relay asks nobody any more under that name. A recovery code lifts it.
+/// The website could lift some of it by its own word; it does not, since whoever asks has shown a password alone.
+extension Shop {
+    /// Whose password was right in this session.
+    private func stopped(_ visit: Visit) -> String? {
+        guard let question = visit.session.question, question.purpose == .login else { return nil }
+        return question.account
+    }
+
+    func unlockPage(
+        _ visit: Visit, status: Int = 200, _ fault: Words? = nil, fields: [Fields.Field] = []
+    ) async throws(CallFault) -> Response {
+        guard let account = stopped(visit) else { return goHome(visit) }
+        let user = try await website.relay.user(account)
+        guard user.state != .active else {
+            return go(visit, to: "/login", .init(kind: .good, text: .unlocked))
+        }
+        let why: Words =
+            switch user.stoppedBy {
+            case "operator": .stoppedByOperator
+            case "phone" where user.state == .frozen: .stoppedByFraud
+            default: .stoppedByGuesses
+            }
+        return page(
+            visit, .unlock,
+            """
+            <div class="card">
+            <p>\(visit(why))</p>
+            \(form(visit, "/unlock", recoveryCodeField(visit, fault: fault), Button(.unlock)))
+            </div>
+            <p class="muted">\(visit(.askOperator)) <code>twoefay user unlock \(account)</code></p>
+            """, status: status, fields: fields)
+    }
+
+    func unlock(_ visit: Visit) async throws(CallFault) -> Response {
+        guard let account = stopped(visit) else { return goHome(visit) }
+        do throws(CallFault) {
+            // An empty one would be the website's own word.
+            let code = visit.field("code")
+            guard !code.isEmpty, try await website.relay.unlock(account, recoveryCode: code) else {
+                return try await unlockPage(visit, status: 422, .wrongRecoveryCode)
+            }
+            sessions.change(visit.id) { $0.question = nil }
+            return go(visit, to: "/login", .init(kind: .good, text: .unlocked))
+        } catch {
+            switch error.problem?.code {
+            case .invalid: return try await unlockPage(visit, status: 422, .wrongRecoveryCode)
+            case .forbidden: return try await unlockPage(visit, status: 403, .stoppedByOperator)
+            case .limited:
+                return try await unlockPage(visit, status: 429, Self.patience(error), fields: Self.retry(error))
+            default: throw error
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+import HTTP
+import JSON
+import TwoefayClient
+
+/// The second half: somebody looks at their phone, and the page waits with them.
+extension Shop {
+    /// So long the relay holds what a page asks by script.
+    private static let hold = Duration.seconds(5)
+
+    func waitingPage(_ visit: Visit) async throws(CallFault) -> Response {
+        guard let question = visit.session.question else { return goHome(visit) }
+        // A relay that is away, or being restarted, has forgotten nothing: the page stays.
+        let outcome = try await standing(of: question)
+        switch outcome?.login {
+        case .success: return saidYesPage(visit, question)
+        case .failure, .nothing: return endedPage(visit, question, outcome?.reason)
+        case .wait, nil: break
+        }
+        if question.takesCodes, Self.wantsCode(outcome) { return go(visit, to: "/code") }
+        let number = question.number.map { number -> HTML in
+            """
+            <p>\(visit(.typeNumber))</p>
+            <p class="number" id="number">\(number)</p>
+            """
+        }
+        let other: HTML =
+            question.takesCodes ? #"<a class="button" href="/code">\#(visit(.useCode))</a>"# : ""
+        return page(
+            visit, .lookAtPhone,
+            """
+            <div class="card centred">
+            \(number)
+            <p id="state" role="status" aria-live="polite">\(visit(Self.progress(outcome)))</p>
+            </div>
+            <div class="row">
+            \(other)
+            \(form(visit, "/wait/cancel", "", Button(.cancel, style: "quiet"), style: "inline"))
+            </div>
+            """, awaits: "/wait/state?at=/wait", reloads: true)
+    }
+
+    /// What the page asks by script: whether it is over, where to go then, and what to say meanwhile.
+    func waitingState(_ visit: Visit) async -> Response {
+        guard let question = visit.session.question else { return house.json(["over": true, "go": "/wait"]) }
+        do throws(CallFault) {
+            let outcome = try await standing(of: question, within: Self.hold)
+            let isOver = outcome.map { $0.login != .wait } ?? false
+            let mustMove = question.takesCodes && visit.query["at"] == "/wait" && Self.wantsCode(outcome)
+            return house.json([
+                "over": .bool(isOver || mustMove), "go": "/wait", "say": .string(visit(Self.progress(outcome))),
+            ])
+        } catch {
+            return house.json(["over": true, "go": "/wait"])
+        }
+    }
+
+    /// The script, or a press of the button, sends this when the phone has said yes: a GET lets nobody in.
+    func goOn(_ visit: Visit) async throws(CallFault) -> Response {
+        guard let question = visit.session.question else { return goHome(visit) }
+        return try await goOn(visit, question, try await website.relay.result(of: question.challenge))
+    }
+
+    func goOn(
+        _ visit: Visit, _ question: OpenQuestion, _ outcome: LoginOutcome
+    ) async throws(CallFault) -> Response {
+        guard outcome.isSuccess else { return go(visit, to: "/wait") }
+        // Of two requests that come at once one goes on.
+        let isMine = sessions.change(visit.id) { session in
+            defer { session.question = nil }
+            return session.question == question
+        }
+        guard isMine == true else { return goHome(visit) }
+        if case .addition(let addition) = question.purpose {
+            do throws(CallFault) {
+                return try await add(visit, addition, question.account, approval: question.challenge)
+            } catch {
+                // The yes is good for ten minutes: it can be tried again.
+                sessions.change(visit.id) { $0.question = question }
+                throw error
+            }
+        }
+        guard let login = question.login else { return goHome(visit) }
+        let verdict = await website.verdict(on: login, outcome, takesCodes: question.takesCodes)
+        guard verdict.isLetIn else { return problem(visit, 403, .notProved) }
+        guard case .payment(let article) = question.purpose else { return letIn(visit, question, verdict) }
+        return go(visit, to: "/members", .init(kind: .good, text: .paid(visit(article.name), article.amount)))
+    }
+
+    func cancel(_ visit: Visit) async throws(CallFault) -> Response {
+        if let question = visit.session.question {
+            sessions.change(visit.id) { $0.question = nil }
+            // It ends by itself, too.
+            do throws(CallFault) { try await website.relay.cancel(question.challenge) } catch {}
+        }
+        return goHome(visit)
+    }
+
+    /// What the customer has approved of is done now: the relay was asked for it before, and wanted their yes.
+    private func add(
+        _ visit: Visit, _ addition: OpenQuestion.Addition, _ account: String, approval: String
+    ) async throws(CallFault) -> Response {
+        switch addition {
+        case .phone: return try await addPhone(visit, account, approval: approval)
+        case .authenticator: return try await addAuthenticator(visit, account, approval: approval)
+        case .recoveryCodes: return try await makeRecoveryCodes(visit, account, approval: approval)
+        }
+    }
+
+    /// Something further is to be added. Where the relay wants the customer's yes first, they are asked on the waiting page.
+    func asking(
+        _ visit: Visit, _ account: String, for addition: OpenQuestion.Addition,
+        _ call: () async throws(CallFault) -> Response
+    ) async throws(CallFault) -> Response {
+        do throws(CallFault) {
+            return try await call()
+        } catch {
+            guard let needed = error.problem?.approval else { throw error }
+            sessions.change(visit.id) { $0.question = OpenQuestion(needed, of: account, for: addition) }
+            return go(visit, to: "/wait")
+        }
+    }
+
+    // MARK: How it stands
+
+    /// Nil while the relay cannot be reached.
+    private func standing(
+        of question: OpenQuestion, within hold: Duration = .zero
+    ) async throws(CallFault) -> LoginOutcome? {
+        do throws(CallFault) {
+            return try await website.relay.result(of: question.challenge, within: hold)
+        } catch {
+            switch error {
+            case .unreached, .unanswered: return nil
+            case .refused(let problem) where [429, 502, 503, 504].contains(problem.status): return nil
+            default: throw error
+            }
+        }
+    }
+
+    func goHome(_ visit: Visit) -> Response { go(visit, to: visit.session.account == nil ? "/login" : "/members") }
+
+    private static func wantsCode(_ outcome: LoginOutcome?) -> Bool {
+        outcome.map { $0.factor != .push && $0.factor != .pull } ?? false
+    }
+
+    static func progress(_ outcome: LoginOutcome?) -> Words {
+        guard let outcome else { return .stillTrying }
+        let step = outcome.steps.last { $0.factor == outcome.factor }
+        switch (outcome.factor, step?.state) {
+        case (.push, "seen"), (.pull, "seen"): return .phoneShows
+        case (.push, "sent"): return .phoneRang
+        case (.push, _): return .askingPhone
+        case (.pull, _): return .openApp
+        case (.sms, "sent"): return .textSent
+        case (.sms, _): return .textOnItsWay
+        case (.mail, "sent"): return .mailSent
+        case (.mail, _): return .mailOnItsWay
+        case (.totp, _): return .typeAppCode
+        case (.hotp, _): return .typeTokenCode
+        default: return .typeAnyCode
+        }
+    }
+
+    // MARK: The ends
+
+    private func saidYesPage(_ visit: Visit, _ question: OpenQuestion) -> Response {
+        page(
+            visit, .saidYes,
+            """
+            <div class="card">
+            <p>\(visit(.saidYesThen))</p>
+            \(form(visit, "/wait", "", Button(.goOn), style: "at-once"))
+            </div>
+            """)
+    }
+
+    private func endedPage(_ visit: Visit, _ question: OpenQuestion, _ reason: Reason?) -> Response {
+        // Whoever holds the phone says that a stranger is at work here: nobody stays logged in under that name.
+        if reason == .fraud { sessions.end(of: question.account) }
+        let next: (path: String, text: Words) =
+            switch (reason, question.purpose) {
+            case (.fraud, .login), (.frozen, .login), (.locked, .login): ("/unlock", .unlock)
+            case (.fraud, _), (_, .login): ("/login", .logInAgain)
+            case (_, .payment): ("/members", .back)
+            case (_, .addition(.phone)): ("/phones", .back)
+            case (_, .addition(.authenticator)): ("/totp", .back)
+            case (_, .addition(.recoveryCodes)): ("/recovery", .back)
+            }
+        let title: Words = question.purpose == .login ? .notLoggedIn : .notDone
+        return page(
+            visit, title,
+            """
+            <div class="card">
+            <p class="notice bad" role="alert">\(visit(Self.explanation(reason)))</p>
+            <p><a class="button primary" href="\(next.path)">\(visit(next.text))</a></p>
+            </div>
+            """)
+    }
+
+    private static func explanation(_ reason: Reason?) -> Words {
+        switch reason {
+        case .denied: .denied
+        case .fraud: .fraud
+        case .wrongNumber: .wrongNumber
+        case .expired: .expired
+        case .superseded: .superseded
+        case .undeliverable: .undeliverable
+        case .locked: .locked
+        case .frozen: .frozen
+        default: .cancelled
+        }
+    }
+}
