@@ -1,0 +1,129 @@
+import Bytes
+import Crypto
+import EventLoop
+import Glibc
+import HTTP
+import HTTP1
+import Log
+import Phone
+import Synchronization
+import TestSupport
+import World
+
+@testable import Demo
+
+/// The sample website on a port of its own, before the relay as it was built.
+final class RunningShop: Sendable {
+    let relay: RunningRelay
+    let port: UInt16
+    private let group: LoopGroup
+    private let server: LoopBound<HTTP1Server>
+    private let shop: Shop
+    private let phones = Mutex<[Handset]>([])
+
+    private init(
+        relay: RunningRelay, port: UInt16, group: LoopGroup, server: LoopBound<HTTP1Server>, shop: Shop
+    ) {
+        (self.relay, self.port, self.group, self.server, self.shop) = (relay, port, group, server, shop)
+    }
+
+    /// For as long as `body` takes.
+    static func run(_ policies: [String] = [], _ body: (RunningShop) async throws -> Void) async throws {
+        let shop = try await start(policies)
+        do {
+            try await body(shop)
+        } catch {
+            await shop.stop()
+            throw error
+        }
+        await shop.stop()
+    }
+
+    private static func start(_ policies: [String]) async throws -> RunningShop {
+        let relay = try await RunningRelay.start()
+        try await relay.tool(
+            ["website", "add", "shop", "--display-name", Shop.name, "--out", relay.directory.path] + policies)
+        guard let origin = WebAddress(relay.origin) else { throw Child.Problem(description: "no address") }
+        let access = WebsiteAccess(
+            name: "shop", displayName: Shop.name, relay: origin, authority: try TextFile.bytes(relay.file("ca.pem")),
+            certificate: try TextFile.bytes(relay.directory("shop.pem")),
+            key: Secret(try TextFile.bytes(relay.directory("shop.key"))))
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        let loop = group.loops[0]
+        let house = PageHouse(framedBy: "http://localhost:9", files: Shop.files)
+        // What a hash costs is no matter here, but for the tests of the hash itself.
+        let cost = PasswordHash.Cost(logarithmOfN: 4, r: 8, p: 1) ?? .usual
+        typealias Started = (shop: Shop, server: LoopBound<HTTP1Server>, port: UInt16)
+        let started = await loop.perform { () -> Result<Started, any Error> in
+            Result {
+                guard let address = SocketAddress(host: "127.0.0.1", port: 0) else {
+                    throw Child.Problem(description: "no address")
+                }
+                let shop = try Shop(
+                    access, house: house, port: 0, loop: loop, randomness: SystemRandomness(), cost: cost,
+                    witness: { _ in }, shown: { _ in })
+                let server = try HTTP1Server(
+                    loop: loop, address: address, pages: shop, log: Log(minimum: .error))
+                try server.start()
+                return (shop, LoopBound(server, on: loop), server.port)
+            }
+        }
+        let (shop, server, port) = try started.get()
+        return RunningShop(relay: relay, port: port, group: group, server: server, shop: shop)
+    }
+
+    private func stop() async {
+        let (server, shop) = (server, shop)
+        for phone in phones.withLock({ $0 }) { await group.loops[0].perform { phone.close() } }
+        await group.loops[0].perform { server.value.stop() }
+        await shop.close()
+        group.stopAndJoin()
+    }
+
+    // MARK: Who goes there
+
+    func visitor(_ arguments: String...) throws -> Visitor { try Visitor(self, arguments) }
+
+    /// A phone that has bound itself with what a page shows.
+    func phone(_ name: String, reading page: Visitor.Page) async throws -> Handset {
+        guard let uri = page.activation else { throw Child.Problem(description: "no activation: \(page)") }
+        let phone = Handset(loop: group.loops[0], randomness: SystemRandomness())
+        phones.withLock { $0.append(phone) }
+        let activation = try ActivationURI(uri)
+        try await on { try await phone.enrol(activation, name: name) }
+        return phone
+    }
+
+    /// Somebody who has signed up, and has a phone.
+    func customer(_ name: String) async throws -> (visitor: Visitor, phone: Handset) {
+        let visitor = try visitor()
+        let phone = try await phone("\(name)'s phone", reading: try await visitor.signUp(name))
+        _ = try await visitor.get("/phones")
+        return (visitor, phone)
+    }
+
+    /// What the phone is asked, and what its owner makes of it.
+    @discardableResult
+    func answer(
+        _ phone: Handset, _ decide: @escaping @Sendable (Question) -> Statement.Decision
+    ) async throws -> Phone.Question {
+        try await on {
+            guard let question = try await phone.asked().last else {
+                throw Child.Problem(description: "the phone is asked nothing")
+            }
+            _ = try await phone.answer(decide(question), to: question)
+            return question
+        }
+    }
+
+    func on<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let done = await group.loops[0].perform { () -> Result<Value, any Error> in
+            do {
+                return .success(try await body())
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try done.get()
+    }
+}

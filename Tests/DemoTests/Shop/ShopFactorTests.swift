@@ -1,0 +1,120 @@
+import Phone
+import TestSupport
+import Testing
+
+@testable import Demo
+
+@Suite("More than a phone at the sample website", .timeLimit(.minutes(15)), .mayBlock) struct ShopFactorTests {
+    /// The customer says yes on the phone to what the waiting page is about, and comes to the page behind it.
+    private func approve(
+        _ visitor: Visitor, _ phone: Handset, _ shop: RunningShop, _ waiting: Visitor.Page
+    ) async throws -> (asked: Question, page: Visitor.Page) {
+        let number = try #require(waiting.number, "\(waiting)")
+        let asked = try await shop.answer(phone) { _ in .approve(number: number) }
+        _ = try await visitor.get("/wait")
+        return (asked, try await visitor.go("/wait"))
+    }
+
+    @Test func bindsAnotherPhoneWithTheFirstOnesYes() async throws {
+        try await RunningShop.run { shop in
+            let (ada, first) = try await shop.customer("ada")
+            let waiting = try await ada.go("/phones/add")
+            #expect(waiting.title == "Look at your phone")
+            let (asked, page) = try await approve(ada, first, shop, waiting)
+            #expect(asked.context.action == "enrol")
+            let second = try await shop.phone("Tablet", reading: page)
+            let phones = try await ada.get("/phones")
+            #expect(phones.text.ranges(of: "Bound, and its key checked").count == 2)
+
+            // It lets in, and what it signs is believed.
+            let elsewhere = try shop.visitor()
+            #expect(
+                try await approve(elsewhere, second, shop, try await elsewhere.logIn("ada")).page.title == "Members")
+
+            let id = try #require(phones.between("/phones/remove?device=", "\""))
+            _ = try await ada.get("/phones")
+            #expect(
+                try await ada.go("/phones/rename", ["device": id, "name": "<b>Lost"]).text.contains("&lt;b&gt;Lost"))
+            #expect(try await ada.get("/phones/remove?device=\(id)").text.contains("Remove &lt;b&gt;Lost?"))
+            let left = try await ada.go("/phones/remove", ["device": id])
+            #expect(left.text.ranges(of: "Bound, and its key checked").count == 1)
+            #expect(try await ada.post("/phones/rename", ["device": "0", "name": "x"]).location == "/phones")
+        }
+    }
+
+    @Test func paysForWhatThePhoneHasShown() async throws {
+        try await RunningShop.run { shop in
+            let (ada, phone) = try await shop.customer("ada")
+            _ = try await ada.get("/members")
+            let waiting = try await ada.go("/pay", ["article": "samovar"])
+            // No code will do: none shows what it is for.
+            #expect(!waiting.text.contains("/code"))
+            #expect(try await ada.get("/code").location == "/members")
+            let (asked, page) = try await approve(ada, phone, shop, waiting)
+            #expect(asked.context.action == "Payment")
+            #expect(
+                asked.context.details.map { "\($0.label): \($0.value)" } == ["article: Samovar", "amount: 249.00 EUR"])
+            #expect(page.text.contains("Paid: Samovar, 249.00 EUR."))
+
+            _ = try await ada.go("/pay", ["article": "tea"])
+            try await shop.answer(phone) { _ in .deny }
+            let refused = try await ada.get("/wait")
+            #expect(refused.title == "It was not done")
+            #expect(try await ada.get("/members").title == "Members", "who was logged in is so still")
+            #expect(try await ada.go("/pay", ["article": "palace"]).title == "Members")
+        }
+    }
+
+    @Test func logsInByAnAppsCode() async throws {
+        try await RunningShop.run { shop in
+            let (ada, phone) = try await shop.customer("ada")
+            _ = try await ada.get("/totp")
+            let (_, setup) = try await approve(ada, phone, shop, try await ada.go("/totp"))
+            #expect(setup.title == "Set up an app" && setup.text.contains("<svg"))
+            let secret = try #require(setup.between(#"<span class="code">"#, "<"))
+            func code(_ now: String) async throws -> String {
+                let shown = try await Child.run("oathtool", ["--totp", "--base32", "--now", now, secret])
+                return String(shown.output.prefix(6))
+            }
+            #expect(try await ada.post("/totp/confirm", ["code": "12345"]).status == 422)
+            let spoken = try await code("now").map { String($0) }.joined(separator: " ")
+            #expect(try await ada.go("/totp/confirm", ["code": spoken]).text.contains("counts from now on"))
+
+            let elsewhere = try shop.visitor()
+            _ = try await elsewhere.logIn("ada")
+            #expect(try await elsewhere.get("/code").title == "Enter a code")
+            // Of another length than any of hers: it counts for nothing.
+            let wrong = try await elsewhere.post("/code", ["code": "12345678"])
+            #expect(wrong.status == 422 && wrong.text.contains("That code is wrong."))
+            #expect(try await elsewhere.post("/code", ["code": "twelve"]).status == 422)
+            // The one before was used up with the confirmation.
+            let members = try await elsewhere.go("/code", ["code": try await code("now + 30 seconds")])
+            #expect(members.title == "Members" && members.text.contains("A code of your authenticator app"))
+
+            _ = try await ada.get("/totp/remove")
+            #expect(try await ada.go("/totp/remove").text.contains("The app is removed."))
+        }
+    }
+
+    @Test func logsInByARecoveryCode() async throws {
+        try await RunningShop.run { shop in
+            let (ada, phone) = try await shop.customer("ada")
+            _ = try await ada.get("/recovery")
+            let (_, page) = try await approve(ada, phone, shop, try await ada.go("/recovery"))
+            #expect(page.text.ranges(of: "<code>").count == 10)
+            let code = try #require(page.between("<code>", "<"))
+
+            let elsewhere = try shop.visitor()
+            _ = try await elsewhere.logIn("ada")
+            #expect(try await elsewhere.get("/recover").title == "Enter a recovery code")
+            let members = try await elsewhere.go("/code", ["code": code.uppercased()])
+            #expect(members.title == "Members" && members.text.contains("It is used up."))
+            // Once.
+            let again = try shop.visitor()
+            _ = try await again.logIn("ada")
+            _ = try await again.get("/recover")
+            #expect(try await again.post("/code", ["code": code]).status == 422)
+            #expect(try await again.get("/members").location == "/login")
+        }
+    }
+}

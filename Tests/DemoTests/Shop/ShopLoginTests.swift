@@ -1,0 +1,173 @@
+import Phone
+import TestSupport
+import Testing
+
+@testable import Demo
+
+/// People at the sample website, by curl, with the relay as it was built and phones in Swift.
+@Suite("Logging in to the sample website", .timeLimit(.minutes(15)), .mayBlock) struct ShopLoginTests {
+    @Test func signsUpAndBindsAPhone() async throws {
+        try await RunningShop.run { shop in
+            let ada = try shop.visitor()
+            let page = try await ada.signUp("ada")
+            #expect(page.status == 200 && page.title == "Bind a phone")
+            #expect(page.text.contains("Welcome, ada!") && page.text.contains("<svg"))
+            #expect(try await ada.get("/phones").text.contains("You have bound no phone yet."))
+            #expect(try await ada.get("/phones/state").text.contains(#""over":false"#))
+            _ = try await shop.phone("Ada's old phone", reading: page)
+            #expect(try await ada.get("/phones/state").text.contains(#""over":true"#))
+            let phones = try await ada.get("/phones")
+            #expect(phones.text.contains("Ada&#39;s old phone") && phones.text.contains("Bound, and its key checked"))
+            // The code has done its work.
+            #expect(try await ada.get("/phones/add").location == "/phones")
+        }
+    }
+
+    @Test func letsInByPhone() async throws {
+        try await RunningShop.run { shop in
+            let (_, phone) = try await shop.customer("ada")
+            let ada = try shop.visitor("--user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0")
+            #expect(try await ada.get("/members").location == "/login")
+            let waiting = try await ada.logIn("ada")
+            #expect(waiting.title == "Look at your phone")
+            let number = try #require(waiting.number)
+            #expect(number.count == 2)
+            #expect(try await ada.get("/members").location == "/login", "the password alone")
+            let asked = try await shop.answer(phone) { _ in .approve(number: number) }
+            #expect(
+                asked.context.username == "ada"
+                    && asked.context.service == "Members' area")
+            #expect(asked.context.userAgent == "Firefox on Linux" && asked.context.ip == "127.0.0.1")
+            #expect(try await ada.get("/wait/state?at=/wait").text.contains(#""over":true"#))
+            // A GET lets nobody in.
+            #expect(try await ada.get("/wait").title == "You said yes")
+            #expect(try await ada.get("/members").location == "/login")
+            let members = try await ada.go("/wait")
+            #expect(members.title == "Members" && members.text.contains("Hello, ada!"))
+            #expect(members.text.contains("we have checked its signature"))
+        }
+    }
+
+    @Test func keepsOutWhomThePhoneDoesNotLetIn() async throws {
+        try await RunningShop.run { shop in
+            let (_, phone) = try await shop.customer("ada")
+            let somebody = try shop.visitor()
+            let first = try #require(try await somebody.logIn("ada").number)
+            let wrong = first == "11" ? "12" : "11"
+            try await shop.answer(phone) { _ in .approve(number: wrong) }
+            let mistyped = try await somebody.get("/wait")
+            #expect(mistyped.title == "You are not logged in")
+            #expect(mistyped.text.contains("The number typed into the phone was not the one shown here."))
+            #expect(try await somebody.post("/wait").location == "/wait")
+            #expect(try await somebody.get("/members").location == "/login")
+
+            _ = try await somebody.logIn("ada")
+            try await shop.answer(phone) { _ in .deny }
+            #expect(try await somebody.get("/wait").text.contains("Your phone said no."))
+            #expect(try await somebody.get("/members").location == "/login")
+
+            _ = try await somebody.logIn("ada")
+            #expect(try await somebody.go("/wait/cancel").title == "Log in")
+        }
+    }
+
+    /// Somebody else knows the password: the customer says so, and is unlocked by a recovery code.
+    @Test func freezesAfterFraudUntilARecoveryCode() async throws {
+        try await RunningShop.run { shop in
+            let (ada, phone) = try await shop.customer("ada")
+            _ = try await ada.get("/recovery")
+            let number = try #require(try await ada.go("/recovery").number)
+            try await shop.answer(phone) { _ in .approve(number: number) }
+            _ = try await ada.get("/wait")
+            let codes = try #require(try await ada.go("/wait").between(#"id="codes">"#, "</ol>"))
+            let code = try #require(codes.split(separator: "<code>").dropFirst().first?.prefix { $0 != "<" })
+            // Shown once.
+            #expect(try await ada.get("/recovery/codes").location == "/recovery")
+
+            let stranger = try shop.visitor()
+            _ = try await stranger.logIn("ada")
+            try await shop.answer(phone) { _ in .fraud }
+            let refused = try await stranger.get("/wait")
+            #expect(refused.text.contains("this was somebody else") && refused.text.contains("/unlock"))
+            // Whoever was logged in under that name is so no more.
+            #expect(try await ada.get("/members").location == "/login")
+
+            let frozen = try await ada.logIn("ada")
+            #expect(frozen.title == "You are not logged in" && frozen.text.contains("has reported a fraud"))
+            _ = try await ada.get("/unlock")
+            // Without a code nothing is lifted, though the website's word alone lifts some locks.
+            #expect(try await ada.post("/unlock", ["code": ""]).status == 422)
+            let unlocked = try await ada.post("/unlock", ["code": String(code)])
+            #expect(try await ada.follow(unlocked).text.contains("It is lifted."))
+            let again = try #require(try await ada.logIn("ada").number)
+            try await shop.answer(phone) { _ in .approve(number: again) }
+            _ = try await ada.get("/wait")
+            #expect(try await ada.go("/wait").title == "Members")
+        }
+    }
+
+    @Test func leavesOperatorsLocksToOperators() async throws {
+        try await RunningShop.run { shop in
+            let (ada, _) = try await shop.customer("ada")
+            _ = try await ada.go("/logout")
+            try await shop.relay.tool("user", "lock", "ada", "--website", "shop")
+            #expect(try await ada.logIn("ada").title == "You are not logged in")
+            #expect(try await ada.get("/unlock").text.contains("only an operator can unlock it"))
+            #expect(try await ada.post("/unlock", ["code": "mzxw-6ytb-ojrg-c6tr"]).status == 403)
+            try await shop.relay.tool("user", "unlock", "ada", "--website", "shop")
+            #expect(try await ada.follow(try await ada.get("/unlock")).text.contains("It is lifted."))
+            #expect(try await ada.logIn("ada").title == "Look at your phone")
+        }
+    }
+
+    /// Wrong recovery codes lift nothing, and after each the next is not looked at for a while.
+    @Test func liftsNothingForGuesses() async throws {
+        try await RunningShop.run { shop in
+            let (_, phone) = try await shop.customer("ada")
+            let guesser = try shop.visitor()
+            _ = try await guesser.logIn("ada")
+            try await shop.answer(phone) { _ in .fraud }
+            _ = try await guesser.get("/unlock")
+            let wrong = try await guesser.post("/unlock", ["code": "mzxw-6ytb-ojrg-c6tr"])
+            #expect(wrong.status == 422 && wrong.text.contains("That is none of your recovery codes."))
+            let soon = try await guesser.post("/unlock", ["code": "mzxw-6ytb-ojrg-c6tr"])
+            #expect(soon.status == 429 && soon.answer.field("retry-after") != nil)
+            #expect(try await guesser.get("/members").location == "/login")
+        }
+    }
+
+    /// The page that waits lives on while the relay is gone, and the person is asked once.
+    @Test func waitsThroughTheEndOfTheRelay() async throws {
+        try await RunningShop.run { shop in
+            let (_, phone) = try await shop.customer("ada")
+            let ada = try shop.visitor()
+            let number = try #require(try await ada.logIn("ada").number)
+            await shop.relay.kill()
+            #expect(try await ada.get("/wait/state?at=/wait").text.contains("We keep trying"))
+            let waiting = try await ada.get("/wait")
+            #expect(waiting.number == number && waiting.text.contains("We keep trying"))
+            let elsewhere = try shop.visitor()
+            _ = try await elsewhere.get("/login")
+            let away = try await elsewhere.post("/login", ["name": "ada", "password": Visitor.password])
+            #expect(away.status == 503 && away.text.contains("Nothing was lost"))
+            try await shop.relay.restart()
+            try await shop.answer(phone) { _ in .approve(number: number) }
+            _ = try await ada.get("/wait")
+            #expect(try await ada.go("/wait").title == "Members")
+            #expect(try shop.relay.count("SELECT count(*) FROM challenge") == 1)
+        }
+    }
+
+    @Test func logsOut() async throws {
+        try await RunningShop.run { shop in
+            let (ada, _) = try await shop.customer("ada")
+            _ = try await ada.get("/members")
+            let session = try #require(ada.session)
+            #expect(try await ada.go("/logout").text.contains("You are logged out."))
+            #expect(try await ada.get("/members").location == "/login")
+            // Nor is the session known to whoever has kept its cookie.
+            let thief = try shop.visitor("--cookie", "shop_0=\(session)")
+            #expect(try await thief.get("/members").location == "/login")
+        }
+    }
+}

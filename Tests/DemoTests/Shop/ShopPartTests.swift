@@ -1,0 +1,84 @@
+import EventLoop
+import HTTP
+import TestSupport
+import Testing
+import World
+
+@testable import Demo
+
+@Suite("Parts of the sample website") struct ShopPartTests {
+    @Test func escapesWhatIsPutIntoAPage() {
+        let hostile = #"<a href="x" title='y'>&"#
+        let page: HTML = #"<p title="\#(hostile)">\#(hostile)</p>"#
+        let escaped = "&lt;a href=&quot;x&quot; title=&#39;y&#39;&gt;&amp;"
+        #expect(page.text == #"<p title="\#(escaped)">\#(escaped)</p>"#)
+        let inner: HTML = "<b>\("<i>")</b>"
+        let none: HTML? = nil
+        let outer: HTML = "\(inner)\(none)\([inner, inner])"
+        #expect(outer.text == "<b>&lt;i&gt;</b><b>&lt;i&gt;</b>\n<b>&lt;i&gt;</b>")
+    }
+
+    private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+
+    @Test func countsGuessesByName() {
+        let throttle = Throttle()
+        for second in 0..<5 { #expect(throttle.attempt("ada", at: at(Int64(second))) == nil) }
+        #expect(throttle.attempt("ada", at: at(5)) == .seconds(29))
+        #expect(throttle.attempt("bob", at: at(5)) == nil)
+        // When the pause is over there is one more, which costs another.
+        #expect(throttle.attempt("ada", at: at(34)) == nil)
+        #expect(throttle.attempt("ada", at: at(35)) == .seconds(29))
+        throttle.succeeded("ada")
+        for second in 36..<41 { #expect(throttle.attempt("ada", at: at(Int64(second))) == nil) }
+        #expect(throttle.attempt("ada", at: at(41)) != nil)
+    }
+
+    @Test func forgetsSessionsAfterARest() {
+        let time = TestTime()
+        let sessions = Sessions(time: time, randomness: SystemRandomness())
+        let (id, session) = sessions.begin()
+        #expect(sessions.find(id)?.token == session.token && sessions.find("another") == nil)
+        time.advance(by: Sessions.rest - .seconds(1))
+        #expect(sessions.find(id) != nil)
+        time.advance(by: Sessions.rest - .seconds(1))
+        sessions.change(id) { $0.language = .german }
+        let renewed = sessions.renew(id) { $0.account = "ada" }
+        #expect(sessions.find(id) == nil)
+        #expect(sessions.find(renewed)?.account == "ada" && sessions.find(renewed)?.language == .german)
+        #expect(sessions.find(renewed)?.token != session.token)
+        time.advance(by: Sessions.rest)
+        #expect(sessions.find(renewed) == nil)
+    }
+
+    @Test func endsTheSessionsOfOneCustomer() {
+        let sessions = Sessions(time: TestTime(), randomness: SystemRandomness())
+        func begin(_ account: String) -> String { sessions.renew(sessions.begin().id) { $0.account = account } }
+        let (first, second, other) = (begin("ada"), begin("ada"), begin("bob"))
+        sessions.end(of: "ada")
+        #expect(sessions.find(first) == nil && sessions.find(second) == nil && sessions.find(other) != nil)
+    }
+
+    @Test(arguments: [
+        (nil, Language.english), ("", .english), ("de", .german), ("de-AT,en;q=0.5", .german),
+        ("fr, de;q=0.8", .german),
+        ("fr", .english), ("en-GB, de", .english), (";;,,", .english),
+    ]) func speaksTheFirstLanguageThatItHas(accepted: String?, language: Language) {
+        #expect(Language(accepted: accepted) == language)
+    }
+
+    @Test func saysWhichBrowser() {
+        func browser(_ agent: String) -> String? {
+            let request = Request(method: "GET", path: "/", fields: Fields([.init("user-agent", agent)]))
+            let (id, session) = Sessions(time: TestTime(), randomness: SystemRandomness()).begin()
+            return Visit(request, id: id, session: session, isNew: true).browser
+        }
+        #expect(
+            browser("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 (KHTML) Chrome/140.0 Safari/537.36 Edg/140.0")
+                == "Edge on Windows")
+        #expect(
+            browser("Mozilla/5.0 (Linux; Android 16) AppleWebKit/537.36 (KHTML) Chrome/140.0 Mobile Safari/537.36")
+                == "Chrome on Android")
+        #expect(browser("curl/8.14.1") == "curl")
+        #expect(browser("<script>") == nil)
+    }
+}
