@@ -186,14 +186,20 @@ import Testing
         let cookie = try await demo.cookie()
         // Somebody is waiting all the while.
         let origin = try demo.origin("phone")
-        async let held = demo.curl("\(origin)/messages?after=0&offline=false", cookie: cookie)
+        let held = try Child(
+            "curl",
+            [
+                "--silent", "--verbose", "--max-time", "60", "--cookie", cookie,
+                "\(origin)/messages?after=0&offline=false",
+            ])
+        _ = try await held.line(.errors, with: "> GET /messages")
         demo.child.signal(signal)
         let ended = await demo.child.ended()
         #expect(ended.status == 0 && ended.errors == "")
         #expect(ended.output.split(separator: "\n").last?.contains("\"ended\"") == true)
         #expect(isGone(demo.relay))
         #expect(scratch.names == [])
-        _ = try? await held
+        _ = await held.ended()
     }
 
     @Test func leavesNothingBehindWhenItIsKilled() async throws {
