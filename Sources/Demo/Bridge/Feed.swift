@@ -98,7 +98,8 @@ extension Message {
         case (.website, .relay): head == "POST /auth" || head.hasPrefix("GET /user/")
         case (.phone, .relay): head == "POST /pending"
         case (.relay, .website): body["login"] == "wait" || body["devices"] != nil
-        case (.relay, .phone): body["pending"]?.array?.isEmpty == true || body["code"] == "unauthenticated"
+        case (.relay, .phone):
+            body["pending"]?.array?.isEmpty == true || fields.contains { $0.contains("use_dpop_nonce") }
         default: false
         }
     }
