@@ -56,7 +56,7 @@ extension PageFile {
             <span data-word="website">Website</span><span data-word="relay">Relay</span><span data-word="carriers">Push, mail, SMS</span><span data-word="phone">Phone</span>
             </div>
             <p class="muted" id="nothing" data-word="nothing">Nothing has been said yet. Sign up on the website.</p>
-            <ol id="messages" role="log" aria-live="polite" aria-labelledby="talk-title"></ol>
+            <div role="log" aria-labelledby="talk-title"><ol id="messages"></ol></div>
             </section>
             </main>
             <noscript><p class="notice warn">This page shows what happens as it happens, with JavaScript. / Diese Seite zeigt, was geschieht, mit JavaScript.</p></noscript>
