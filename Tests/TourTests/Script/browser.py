@@ -1,5 +1,6 @@
 """A headless Chromium, and windows in it that are used as a person uses them: by what is written there."""
 
+import base64
 import ctypes
 import re
 import signal
@@ -166,6 +167,13 @@ class Window:
     def scheme(self, name):
         features = [{"name": "prefers-color-scheme", "value": name}, {"name": "prefers-reduced-motion", "value": "reduce"}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def picture(self, path, scale):
+        width, height = self.driver.execute_script("return [innerWidth, innerHeight]")
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}
+        taken = self.driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "clip": clip, "optimizeForSpeed": False})
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(taken["data"]))
 
     def ask(self, script, *arguments):
         """Runs a script that calls `done`."""

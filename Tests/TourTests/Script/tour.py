@@ -25,13 +25,13 @@ class Tour:
         self.site = Website(browser.window(800, 760), wish["website"])
         self.phone = Phone(browser.window(500, 960), wish["phone"])
 
-    def shot(self, name, who):
+    def shot(self, name, who, scale=1):
         """A picture of the step; and the page is looked at as a screen reader would, once for each."""
         window = who.window
         window.front()
         window.scheme("light")
         path = os.path.join(self.wish["pictures"], f"{name}.png")
-        window.driver.save_screenshot(path)
+        window.picture(path, scale)
         self.check(window, name)
 
     def check(self, window, name):
@@ -284,7 +284,7 @@ class Tour:
         pairs = {(one["from"], one["to"]) for one in found}
         for pair in [("website", "relay"), ("relay", "push service"), ("phone", "relay"), ("relay", "website")]:
             assert pair in pairs, f"{pair} is none of {pairs}"
-        self.shot("theatre", theatre)
+        self.shot("theatre", theatre, scale=0.6)
 
     def run(self):
         steps = [
