@@ -97,10 +97,16 @@ extension PageFile {
               box-shadow: 0 2px 4px rgb(0 0 0 / 0.15), 0 12px 48px rgb(0 0 0 / 0.35);
             }
 
+            /* The beginning is enough here; all of it is where it leads. */
             .notification .text {
-              max-height: 9rem;
-              overflow-y: auto;
+              display: -webkit-box;
+              -webkit-box-orient: vertical;
+              -webkit-line-clamp: 4;
+              overflow: hidden;
             }
+
+            /* It has the focus to be scrolled by keys. */
+            #screen:focus-visible { outline-offset: -3px; }
 
             .text {
               white-space: pre-line;

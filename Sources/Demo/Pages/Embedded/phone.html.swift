@@ -20,7 +20,7 @@ extension PageFile {
             <header class="status"><span id="clock"></span><span id="owner"></span><span id="signal" aria-hidden="true"></span></header>
             <p class="banner" id="banner" role="status"></p>
             <div id="notifications" aria-live="assertive"></div>
-            <main id="screen" tabindex="-1"></main>
+            <main id="screen" tabindex="0"></main>
             <nav id="tabs" class="tabs"></nav>
             </div>
             <noscript><p class="notice warn">This phone makes its keys with JavaScript. / Dieses Telefon macht seine Schlüssel mit JavaScript.</p></noscript>
