@@ -21,6 +21,7 @@ class Tour:
         self.browser = browser
         self.axe = open(wish["axe"], encoding="utf-8").read() if wish.get("axe") else None
         self.checked = set()
+        self.faults = []
         self.theatre = Theatre(browser.window(1400, 900), wish["theatre"])
         self.site = Website(browser.window(800, 760), wish["website"])
         self.phone = Phone(browser.window(500, 960), wish["phone"])
@@ -46,11 +47,10 @@ class Tour:
             if rules:
                 options["runOnly"] = {"type": "rule", "values": rules}
             found = window.ask("axe.run(arguments[0]).then((one) => done(one.violations));", options)
-            faults = [
-                f"{one['id']} ({one['impact']}): {node['html'][:200]} {node.get('failureSummary', '')}"
+            self.faults += [
+                f"{name}, {scheme}: {one['id']} ({one['impact']}): {node['html'][:200]} {node.get('failureSummary', '')}"
                 for one in found for node in one["nodes"]
             ]
-            assert not faults, f"{name}, {scheme}:\n" + "\n".join(faults)
         window.scheme("light")
 
     # The steps
@@ -281,7 +281,7 @@ class Tour:
     def shows_the_theatre(self):
         theatre = self.theatre
         found = theatre.state()["messages"]
-        pairs = {(one["from"], one["to"]) for one in found}
+        pairs = {(one.get("from"), one.get("to")) for one in found}
         for pair in [("website", "relay"), ("relay", "push service"), ("phone", "relay"), ("relay", "website")]:
             assert pair in pairs, f"{pair} is none of {pairs}"
         self.shot("theatre", theatre, scale=0.6)
@@ -298,6 +298,7 @@ class Tour:
             step()
             self.browser.check_console()
             print(f"{step.__name__} {time.monotonic() - start:.1f} s", flush=True)
+        assert not self.faults, "\n".join(self.faults)
 
 
 def main(wish):
