@@ -12,6 +12,7 @@ import Testing
 
     @Test(
         .enabled(if: TourScript.canRun, "there is no Chromium with its driver and selenium here"),
+        .enabled(if: !Sanitizer.isOn, "what a sanitizer can see of the demo it sees in its other tests"),
         arguments: [StoreKind.file, .mariadb])
     func isWalked(store: StoreKind) async throws {
         let scratch = try TemporaryDirectory()
