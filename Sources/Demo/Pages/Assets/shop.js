@@ -1,6 +1,9 @@
 // Comfort for the sample website's pages; each of them works without it.
 "use strict";
 
+let isSent = false;
+addEventListener("submit", () => { isSent = true; });
+
 // A page that waits asks the server, which holds the question until there is something to say.
 async function wait(path) {
   const state = document.getElementById("state");
@@ -9,6 +12,8 @@ async function wait(path) {
     try {
       const answer = await fetch(path);
       const told = await answer.json();
+      // A form on its way brings the next page, perhaps with another session: nothing may take its place.
+      if (isSent) return;
       if (told.over) {
         location.replace(told.go);
         return;
