@@ -26,7 +26,7 @@ class Tour:
         self.site = Website(browser.window(800, 760), wish["website"])
         self.phone = Phone(browser.window(500, 960), wish["phone"])
 
-    def shot(self, name, who, scale=1):
+    def shot(self, name, who, scale=0.8):
         """A picture of the step; and the page is looked at as a screen reader would, once for each."""
         window = who.window
         window.front()
