@@ -47,7 +47,8 @@ extension Shop {
             return go(visit, to: "/login", .init(kind: .good, text: .unlocked))
         } catch {
             switch error.problem?.code {
-            case .invalid: return try await unlockPage(visit, status: 422, .wrongRecoveryCode)
+            // Where there are none, no code is one of them.
+            case .invalid, .conflict: return try await unlockPage(visit, status: 422, .wrongRecoveryCode)
             case .forbidden: return try await unlockPage(visit, status: 403, .stoppedByOperator)
             case .limited:
                 return try await unlockPage(visit, status: 429, Self.patience(error), fields: Self.retry(error))

@@ -71,15 +71,20 @@ import Testing
         }
     }
 
+    /// The list of recovery codes as it is shown once.
+    private func makeCodes(_ ada: Visitor, _ phone: Handset, _ shop: RunningShop) async throws -> String {
+        _ = try await ada.get("/recovery")
+        let number = try #require(try await ada.go("/recovery").number)
+        try await shop.answer(phone) { _ in .approve(number: number) }
+        _ = try await ada.get("/wait")
+        return String(try #require(try await ada.go("/wait").between(#"id="codes">"#, "</ol>")))
+    }
+
     /// Somebody else knows the password: the customer says so, and is unlocked by a recovery code.
     @Test func freezesAfterFraudUntilARecoveryCode() async throws {
         try await RunningShop.run { shop in
             let (ada, phone) = try await shop.customer("ada")
-            _ = try await ada.get("/recovery")
-            let number = try #require(try await ada.go("/recovery").number)
-            try await shop.answer(phone) { _ in .approve(number: number) }
-            _ = try await ada.get("/wait")
-            let codes = try #require(try await ada.go("/wait").between(#"id="codes">"#, "</ol>"))
+            let codes = try await makeCodes(ada, phone, shop)
             let code = try #require(codes.split(separator: "<code>").dropFirst().first?.prefix { $0 != "<" })
             // Shown once.
             #expect(try await ada.get("/recovery/codes").location == "/recovery")
@@ -123,7 +128,9 @@ import Testing
     /// Wrong recovery codes lift nothing, and after each the next is not looked at for a while.
     @Test func liftsNothingForGuesses() async throws {
         try await RunningShop.run { shop in
-            let (_, phone) = try await shop.customer("ada")
+            let (ada, phone) = try await shop.customer("ada")
+            let (bob, bobsPhone) = try await shop.customer("bob")
+            _ = try await makeCodes(ada, phone, shop)
             let guesser = try shop.visitor()
             _ = try await guesser.logIn("ada")
             try await shop.answer(phone) { _ in .fraud }
@@ -133,6 +140,13 @@ import Testing
             let soon = try await guesser.post("/unlock", ["code": "mzxw-6ytb-ojrg-c6tr"])
             #expect(soon.status == 429 && soon.answer.field("retry-after") != nil)
             #expect(try await guesser.get("/members").location == "/login")
+            // Who has none is told no more than that.
+            _ = try await bob.go("/logout")
+            _ = try await bob.logIn("bob")
+            try await shop.answer(bobsPhone) { _ in .fraud }
+            _ = try await bob.get("/unlock")
+            let none = try await bob.post("/unlock", ["code": "mzxw-6ytb-ojrg-c6tr"])
+            #expect(none.status == 422 && none.text.contains("That is none of your recovery codes."))
         }
     }
 
