@@ -22,7 +22,7 @@ class Tour:
         self.axe = open(wish["axe"], encoding="utf-8").read() if wish.get("axe") else None
         self.checked = set()
         self.faults = []
-        self.theatre = Theatre(browser.window(1400, 900), wish["theatre"])
+        self.theatre = Theatre(browser.window(1680, 900), wish["theatre"])
         self.site = Website(browser.window(800, 760), wish["website"])
         self.phone = Phone(browser.window(500, 960), wish["phone"])
 
@@ -284,7 +284,7 @@ class Tour:
         pairs = {(one.get("from"), one.get("to")) for one in found}
         for pair in [("website", "relay"), ("relay", "push service"), ("phone", "relay"), ("relay", "website")]:
             assert pair in pairs, f"{pair} is none of {pairs}"
-        self.shot("theatre", theatre, scale=0.6)
+        self.shot("theatre", theatre, scale=0.5)
 
     def run(self):
         steps = [

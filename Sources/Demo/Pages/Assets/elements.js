@@ -51,6 +51,10 @@ export function field(label, input, hint = null) {
     else input.removeAttribute("aria-describedby");
     if (words !== null) input.focus();
   };
+  // What is being mended is not complained about any more.
+  input.addEventListener("input", () => {
+    if (!error.hidden) complain(null);
+  });
   return { node, input, complain };
 }
 

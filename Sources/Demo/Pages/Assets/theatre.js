@@ -5,6 +5,7 @@ import { shown } from "./theatre-talk.js";
 import { choose, current, word } from "./theatre-words.js";
 
 const list = document.getElementById("messages");
+const talk = document.getElementById("talk");
 const state = document.getElementById("relay-state");
 // As many as the demo itself keeps.
 const most = 2000;
@@ -36,7 +37,10 @@ function translate() {
 }
 
 function add(messages) {
-  const wasAtEnd = window.innerHeight + window.scrollY >= document.body.scrollHeight - 80;
+  // Beside website and phone the messages scroll by themselves, below them with the page.
+  const isBeside = getComputedStyle(talk).overflowY === "auto";
+  const box = isBeside ? talk : document.scrollingElement;
+  const wasAtEnd = box.scrollTop + box.clientHeight >= box.scrollHeight - 80;
   said.push(...messages);
   list.append(...messages.map(shown));
   while (said.length > most) {
@@ -45,7 +49,7 @@ function add(messages) {
   }
   document.getElementById("nothing").hidden = said.length > 0;
   // Who reads the end goes on reading the end; nobody else is moved.
-  if (wasAtEnd && window.scrollY > 0) window.scrollTo(0, document.body.scrollHeight);
+  if (wasAtEnd && (isBeside || box.scrollTop > 0)) box.scrollTop = box.scrollHeight;
 }
 
 async function listen() {

@@ -56,6 +56,10 @@ extension PageFile {
                 else input.removeAttribute("aria-describedby");
                 if (words !== null) input.focus();
               };
+              // What is being mended is not complained about any more.
+              input.addEventListener("input", () => {
+                if (!error.hidden) complain(null);
+              });
               return { node, input, complain };
             }
 

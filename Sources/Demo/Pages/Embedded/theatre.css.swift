@@ -3,7 +3,7 @@ extension PageFile {
     static let theatreCSS = PageFile(
         "theatre.css", type: "text/css; charset=utf-8",
         text: #"""
-            /* Website and phone beside each other, and below them who says what to whom: four lanes. */
+            /* Website and phone beside each other, and with them, where there is room, or below: who says what to whom, in four lanes. */
 
             .bar h1 { font-size: 1.15rem; }
 
@@ -171,6 +171,17 @@ extension PageFile {
             }
 
             .note pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.8rem; }
+
+            @media (min-width: 96rem) {
+              .stage {
+                grid-template-columns: minmax(0, 1fr) 25rem minmax(0, 1fr);
+                grid-template-areas: "switches switches switches" "website phones talk";
+                max-width: none;
+              }
+
+              .talk { max-height: calc(min(46rem, 82vh) + 6rem); overflow-y: auto; }
+              .lanes { top: -1rem; }
+            }
 
             @media (max-width: 62rem) {
               .stage {

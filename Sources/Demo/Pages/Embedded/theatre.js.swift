@@ -10,6 +10,7 @@ extension PageFile {
             import { choose, current, word } from "./theatre-words.js";
 
             const list = document.getElementById("messages");
+            const talk = document.getElementById("talk");
             const state = document.getElementById("relay-state");
             // As many as the demo itself keeps.
             const most = 2000;
@@ -41,7 +42,10 @@ extension PageFile {
             }
 
             function add(messages) {
-              const wasAtEnd = window.innerHeight + window.scrollY >= document.body.scrollHeight - 80;
+              // Beside website and phone the messages scroll by themselves, below them with the page.
+              const isBeside = getComputedStyle(talk).overflowY === "auto";
+              const box = isBeside ? talk : document.scrollingElement;
+              const wasAtEnd = box.scrollTop + box.clientHeight >= box.scrollHeight - 80;
               said.push(...messages);
               list.append(...messages.map(shown));
               while (said.length > most) {
@@ -50,7 +54,7 @@ extension PageFile {
               }
               document.getElementById("nothing").hidden = said.length > 0;
               // Who reads the end goes on reading the end; nobody else is moved.
-              if (wasAtEnd && window.scrollY > 0) window.scrollTo(0, document.body.scrollHeight);
+              if (wasAtEnd && (isBeside || box.scrollTop > 0)) box.scrollTop = box.scrollHeight;
             }
 
             async function listen() {
