@@ -181,6 +181,7 @@ extension PageFile {
 
               .talk { max-height: calc(min(46rem, 82vh) + 6rem); overflow-y: auto; }
               .lanes { top: -1rem; }
+              .said.span-1 { margin-inline: 4%; }
             }
 
             @media (max-width: 62rem) {
