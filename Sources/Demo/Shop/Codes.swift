@@ -7,9 +7,11 @@ extension Shop {
         _ visit: Visit, status: Int = 200, _ fault: Words? = nil, fields: [Fields.Field] = []
     ) async throws(CallFault) -> Response {
         guard let question = visit.session.question, question.takesCodes else { return goHome(visit) }
-        let outcome = try await website.relay.result(of: question.challenge)
-        guard outcome.login == .wait else { return go(visit, to: "/wait") }
-        let senders: [HTML] = try await website.relay.user(question.account).factors.compactMap { factor in
+        // While the relay is away the page stays, with the ways that need nothing of it.
+        let outcome = try await standing(of: question)
+        guard outcome.map({ $0.login == .wait }) ?? true else { return go(visit, to: "/wait") }
+        let factors = outcome == nil ? [] : try await website.relay.user(question.account).factors
+        let senders: [HTML] = factors.compactMap { factor in
             // What is added wants the best that somebody has, and no address is that.
             guard question.login != nil else { return nil }
             return switch factor.kind {

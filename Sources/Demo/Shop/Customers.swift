@@ -4,6 +4,9 @@ import Synchronization
 /// The website's customers, in a dictionary in place of its database. What they are asked with, and by which phones, is
 /// `Website`'s.
 final class Customers: Sendable {
+    /// Characters of a name.
+    static let longestName = 64
+
     private enum Entry {
         /// Somebody is signing up under that name.
         case reserved

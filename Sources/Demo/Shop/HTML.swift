@@ -32,7 +32,7 @@ struct HTML: Sendable, ExpressibleByStringInterpolation {
 
         mutating func appendLiteral(_ literal: String) { text += literal }
         mutating func appendInterpolation(_ plain: String) { text += HTML.escaped(plain) }
-        mutating func appendInterpolation(_ number: Int64) { text += String(number) }
+        mutating func appendInterpolation(_ number: some BinaryInteger) { text += String(number) }
         mutating func appendInterpolation(_ html: HTML) { text += html.text }
         mutating func appendInterpolation(_ html: HTML?) { text += html?.text ?? "" }
         mutating func appendInterpolation(_ parts: [HTML]) { text += parts.map(\.text).joined(separator: "\n") }

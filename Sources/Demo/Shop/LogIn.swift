@@ -9,7 +9,10 @@ extension Shop {
         let inputs: [HTML] = [
             field(
                 visit, "name", .userName, value: visit.field("name"),
-                attributes: #"autocomplete="username" maxlength="64" required autocapitalize="none" spellcheck="false""#
+                attributes: """
+                    autocomplete="username" maxlength="\(Customers.longestName)" required autocapitalize="none" \
+                    spellcheck="false"
+                    """
             ),
             field(
                 visit, "password", .password,
@@ -29,6 +32,10 @@ extension Shop {
 
     func logIn(_ visit: Visit) async throws(CallFault) -> Response {
         let name = visit.field("name")
+        // No customer has such a one, and none is to be remembered.
+        guard name.unicodeScalars.count <= Customers.longestName else {
+            return logInPage(visit, status: 422, .wrongPassword)
+        }
         if let pause = throttle.attempt(name, at: time.instant()) {
             let seconds = max(1, pause.components.seconds)
             return logInPage(visit, status: 429, .tooManyGuesses, fields: [.init("retry-after", String(seconds))])
@@ -42,8 +49,9 @@ extension Shop {
             LoginRequest(
                 username: name, ip: visit.request.remote, userAgent: visit.browser, service: visit(.membersArea),
                 languages: visit.language.rawValue))
-        sessions.change(visit.id) { $0.question = OpenQuestion(login, for: .login) }
-        return go(visit, to: "/wait")
+        // Here already: whoever shares the session of before must share neither the question nor its end.
+        let renewed = sessions.renew(visit.id) { $0.question = OpenQuestion(login, for: .login) }
+        return go(visit, to: "/wait", renewed: renewed)
     }
 
     func logOut(_ visit: Visit) -> Response {

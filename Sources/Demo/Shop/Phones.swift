@@ -93,6 +93,7 @@ extension Shop {
         } catch  where error.problem?.code == .notFound {
             // It has gone.
         }
+        website.unpin(visit.field("device"), of: account)
         return go(visit, to: "/phones", .init(kind: .good, text: .removed))
     }
 

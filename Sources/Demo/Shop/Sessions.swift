@@ -107,12 +107,18 @@ final class Sessions: Sendable {
         let begun = session
         sessions.withLock { sessions in
             if sessions.count >= Self.most { sessions = sessions.filter { Self.isAlive($0.value, now) } }
-            if sessions.count >= Self.most, let oldest = sessions.min(by: { $0.value.seen < $1.value.seen })?.key {
+            // Strangers first: they can make as many as they like.
+            if sessions.count >= Self.most, let oldest = sessions.min(by: { Self.goesFirst($0.value, $1.value) })?.key {
                 sessions[oldest] = nil
             }
             sessions[id] = begun
         }
         return (id, begun)
+    }
+
+    private static func goesFirst(_ one: Session, _ other: Session) -> Bool {
+        guard (one.account == nil) == (other.account == nil) else { return one.account == nil }
+        return one.seen < other.seen
     }
 
     private static func isAlive(_ session: Session, _ now: Instant) -> Bool {

@@ -27,7 +27,7 @@ extension Shop {
             field(
                 visit, "name", .userName, value: visit.field("name"),
                 attributes:
-                    #"autocomplete="username" maxlength="64" required autocapitalize="none" spellcheck="false""#,
+                    #"autocomplete="username" maxlength="\#(Customers.longestName)" required autocapitalize="none" spellcheck="false""#,
                 fault: faults["name"]),
             field(
                 visit, "password", .password,
@@ -57,7 +57,7 @@ extension Shop {
         let (name, password) = (visit.field("name"), visit.form["password"] ?? "")
         let (email, phone) = (visit.field("email"), visit.field("phone").filter { !" -/()".contains($0) })
         var faults: [String: Words] = [:]
-        if name.isEmpty || name.unicodeScalars.count > 64 { faults["name"] = .nameRule }
+        if name.isEmpty || name.unicodeScalars.count > Customers.longestName { faults["name"] = .nameRule }
         if password.unicodeScalars.count < 8 || password.utf8.count > 1000 { faults["password"] = .passwordRule }
         if email.isEmpty { faults["email"] = .emailRule }
         guard faults.isEmpty else { return signUpPage(visit, status: 422, faults) }

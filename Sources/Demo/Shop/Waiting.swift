@@ -123,7 +123,7 @@ extension Shop {
     // MARK: How it stands
 
     /// Nil while the relay cannot be reached.
-    private func standing(
+    func standing(
         of question: OpenQuestion, within hold: Duration = .zero
     ) async throws(CallFault) -> LoginOutcome? {
         do throws(CallFault) {

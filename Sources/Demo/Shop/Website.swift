@@ -122,6 +122,11 @@ public final class Website: Sendable {
         return user
     }
 
+    /// What that phone signs is not believed any more, whatever the relay says of it.
+    func unpin(_ device: String, of username: String) {
+        records.withLock { $0.customers[username]?.phones.removeAll { $0.device == device } }
+    }
+
     /// By the ids of the phones.
     func pinned(of username: String) -> Set<String> {
         Set(records.withLock { $0.customers[username]?.phones ?? [] }.map(\.device))

@@ -37,6 +37,8 @@ final class Caretaker {
 
     func removes(_ directory: String) { tell("directory \(directory)") }
     func ends(_ relay: pid_t) { tell("relay \(relay)") }
+    /// It has ended: its number may be somebody else's by now.
+    func forgetsRelay() { tell("relay ") }
 
     /// Everything is cleaned up.
     func dismiss() {

@@ -237,10 +237,10 @@ final class Stage {
 
     private func startRelay(_ program: String) async throws(Failure) {
         guard !isStruck else { throw Demo.interrupted }
-        relayState = .starting
         let process = try RelayProcess(
             program, ["--config", settingsPath], log: Files.resolve("twoefayd.log", in: directory?.path ?? ""),
             on: loop)
+        relayState = .starting
         relay = process
         caretaker?.ends(process.pid)
         guard await process.says("event=daemon.started") else {
@@ -252,6 +252,7 @@ final class Stage {
         relayState = .up
         process.onEnd = { [weak self] in
             self?.relayState = .down
+            self?.caretaker?.forgetsRelay()
             self?.relayIsGone?()
         }
         reserved = nil
