@@ -167,6 +167,25 @@ struct PendingTests {
         #expect(rig.relay.relay.waits.isEmpty)
     }
 
+    /// Who is woken for nothing gives way to who came meanwhile: the newest of a phone waits, and nobody else.
+    @Test func whoIsHeldAgainTakesNobodysPlace() async throws {
+        let rig = try await APIRig(.file)
+        let shop = try await rig.site("shop")
+        let (_, phone) = try await shop.enrol("bob")
+        try await rig.relay.on { relay in await relay.watch() }
+        let (challenge, number) = try await shop.login("bob")
+        let answer: JSONObject = ["challenge": .string(challenge), "number": .string(number ?? "")]
+        #expect(await phone.send("POST", "/success", answer)["login"] == "success")
+        let first = try await hold(rig, phone.request("POST", "/pending", fields: wait))
+        try await rig.relay.on { relay in await relay.watch() }
+        let second = try await hold(rig, phone.request("POST", "/pending", fields: wait))
+        guard case .response(let told) = await rig.wake(first) else { throw RigFailure("took the newer one's place") }
+        #expect(challenges(told) == [])
+        #expect(rig.relay.relay.waits.count == 1)
+        let (next, _) = try await shop.login("bob")
+        #expect(challenges(await rig.end(second)) == [next])
+    }
+
     @Test func theTimeEndsAndSoDoesAChallenge() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")

@@ -26,12 +26,16 @@ enum PendingList {
     }
 
     private static func news(
-        beyond texts: [String], _ call: Call, _ phone: PhoneCredential, until end: Instant
+        beyond texts: [String], _ call: Call, _ phone: PhoneCredential, until end: Instant, again: Bool = false
     ) async throws(Refusal) -> Verdict {
         // What is no id is nothing that could be pending.
         let known = Set(texts.compactMap { ChallengeID($0) })
         // The ticket comes before the reading: a login between the two is not missed.
-        let ticket = call.relay.ticket(for: phone, knowing: Array(known))
+        let taken =
+            again
+            ? call.relay.ticketAgain(for: phone, knowing: Array(known))
+            : call.relay.ticket(for: phone, knowing: Array(known))
+        guard let ticket = taken else { return .answer(answer(try await call.relay.pending(for: phone), call)) }
         let pending: [Pending]
         do throws(Refusal) {
             pending = try await call.relay.pending(for: phone)
@@ -47,7 +51,7 @@ enum PendingList {
         return .hold(ticket, duration) { () async throws(Refusal) in
             // What was told from elsewhere may be long over, or another phone's alone.
             guard ticket.hasHappened else { return .answer(answer(try await call.relay.pending(for: phone), call)) }
-            return try await news(beyond: texts, call, phone, until: end)
+            return try await news(beyond: texts, call, phone, until: end, again: true)
         }
     }
 

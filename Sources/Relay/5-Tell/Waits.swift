@@ -26,6 +26,8 @@ public final class Waits: Sendable {
             for event in ticket.events { tickets[event, default: []].append(ticket) }
         }
 
+        func isAwaited(_ event: Event) -> Bool { tickets[event] != nil }
+
         mutating func remove(_ ticket: Ticket) {
             if drop(ticket) { count -= 1 }
         }
@@ -119,6 +121,16 @@ public final class Waits: Sendable {
         }
         for ticket in earlier { ticket.fire(hasHappened: false) }
         return ticket
+    }
+
+    /// Once more, for who was the newest of something; nil where a newer one is there by now.
+    func ticket(again events: [Event], newestOf place: Event) -> Ticket? {
+        let ticket = Ticket(events: events + [place], waits: self)
+        return waiting.withLock { waiting in
+            guard !waiting.isAwaited(place) else { return nil }
+            waiting.add(ticket)
+            return ticket
+        }
     }
 
     public func fire(_ event: Event) {

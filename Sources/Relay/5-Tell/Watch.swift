@@ -177,7 +177,8 @@ extension Relay {
         }
     }
 
-    /// Wakes as the verb does that made the change. A change of this relay's own wakes twice: the second time nobody waits.
+    /// Wakes as the verb does that made the change. A change of this relay's own wakes twice: whoever waits by
+    /// then looks, and is held again where it is no news.
     private func wake(_ change: StoreChange) {
         switch change.event {
         case "challenge.asked":
