@@ -35,7 +35,7 @@ struct Introduction {
             if count > 0 { continue }
             if count == 0 { return start == 0 ? .closed : .refused(.cut) }
             if code == EAGAIN || code == EINTR { return .incomplete }
-            return .failed(TLSFailure("recv", [String(cString: strerror(code))]))
+            return start == 0 ? .failed(TLSFailure("recv", [String(cString: strerror(code))])) : .refused(.cut)
         }
     }
 }

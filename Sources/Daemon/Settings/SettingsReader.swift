@@ -96,6 +96,10 @@ public struct SettingsReader {
         if settings.proxies?.all.contains(where: { $0.bits == 0 }) == true {
             problem(root.place, "proxies must not be every address: whoever is believed may say to be anybody")
         }
+        // Callers are known by that: it would fit nobody.
+        if settings.proxies?.all.contains(where: { $0.description.hasPrefix("::ffff:") }) == true {
+            problem(root.place, "proxies must name an address of IPv4 as such: 10.0.0.5 in place of ::ffff:10.0.0.5")
+        }
         let push = settings.push
         let credentials = ["key", "key_id", "team_id", "certificate", "certificate_key"].map { "push.apns.\($0)" }
         if push.topic == nil, let idle = credentials.first(where: seen.contains) {
