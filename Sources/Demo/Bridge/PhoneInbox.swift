@@ -25,6 +25,9 @@ final class PhoneInbox: Sendable {
 
     static let phones = 1...9
 
+    /// What is kept of what came, and of what waits: of more, the oldest goes.
+    static let most = 200
+
     let bell: Bell
     /// Where the push service finds each phone.
     let pushTokens: [String]
@@ -80,7 +83,10 @@ final class PhoneInbox: Sendable {
 
     private func bring(_ item: Item) {
         let waits = state.withLock { state in
-            if !state.isOnline { state.waiting.append(item) }
+            if !state.isOnline {
+                state.waiting.append(item)
+                if state.waiting.count > Self.most { state.waiting.removeFirst() }
+            }
             return !state.isOnline
         }
         if !waits {
@@ -96,7 +102,7 @@ final class PhoneInbox: Sendable {
             state.last += 1
             json.set("n", .integer(state.last))
             state.arrived.append((state.last, item.phone, .object(json)))
-            if state.arrived.count > Feed.most { state.arrived.removeFirst() }
+            if state.arrived.count > Self.most { state.arrived.removeFirst() }
         }
         feed.add(item.message)
     }

@@ -1,5 +1,8 @@
 /// One conversation of RFC 5321, the server's side, as far as a client needs that hands in plain mails: a state machine
 /// without socket and clock.
+///
+/// It ends with the first line that is no command of mail's. A page of any website can make a browser post to a port of
+/// this machine, and what it posts may well hold the lines of a mail; but a request's first line stands before them.
 struct SMTPSession {
     private enum State {
         case commands
@@ -9,7 +12,7 @@ struct SMTPSession {
     static let greeting = Array("220 localhost the demo's mail catcher\r\n".utf8)
 
     /// Of a mail, and of a line of commands.
-    static let longestMail = 1 << 20
+    static let longestMail = 64 << 10
     private static let longestLine = 4096
 
     private(set) var isOver = false
@@ -45,7 +48,7 @@ struct SMTPSession {
     }
 
     private mutating func command(_ line: [UInt8]) -> String? {
-        guard line.count <= Self.longestLine else { return "500 the line is too long" }
+        guard line.count <= Self.longestLine else { return refusal("500 the line is too long") }
         let text = String(decoding: line, as: UTF8.self)
         let word = text.prefix { $0 != " " }.uppercased()
         let rest = text.dropFirst(word.count).drop { $0 == " " }
@@ -73,8 +76,14 @@ struct SMTPSession {
         case "QUIT":
             isOver = true
             return "221 bye"
-        default: return "502 not here"
+        case "AUTH", "BDAT", "ETRN", "EXPN", "HELP", "STARTTLS", "VRFY": return "502 not here"
+        default: return refusal("500 this takes mails")
         }
+    }
+
+    private mutating func refusal(_ answer: String) -> String {
+        isOver = true
+        return answer
     }
 
     private mutating func add(_ line: [UInt8]) -> String? {
