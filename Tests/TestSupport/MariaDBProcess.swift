@@ -14,9 +14,7 @@ final class MariaDBProcess: Sendable {
     private let process = Mutex<pid_t>(0)
 
     init() throws {
-        var template = Array("/tmp/twoefay-mariadb-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw Failed(description: "mkdtemp: \(errno)") }
-        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        directory = try TemporaryDirectory.make("mariadb")
         try Self.leaveToJanitor(directory)
         readiness = try Readiness(path: "\(directory)/ready")
     }

@@ -5,11 +5,15 @@ import Glibc
 public final class TemporaryDirectory: Sendable {
     public let path: String
 
-    public init() throws {
+    public init() throws { path = try Self.make("test") }
+
+    /// One that somebody else removes.
+    static func make(_ name: String) throws -> String {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        var template = Array("\(parent)/twoefay-test-XXXXXX".utf8CString)
+        // A socket in it has a name of 107 bytes at most.
+        var template = Array("\(parent.utf8.count > 60 ? "/tmp" : parent)/twoefay-\(name)-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Child.Problem(description: "mkdtemp: errno \(errno)") }
-        path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
     deinit { Self.remove(path) }
