@@ -13,10 +13,10 @@ extension PageFile {
             <link rel="stylesheet" href="/base.css">
             </head>
             <body>
-            <main>
+            <main class="page">
             <h1>Not this way</h1>
             <p>This demo is for whoever started it. Take the address from the terminal: it carries a secret of this run.</p>
-            <p lang="de">Diese Vorführung ist für den, der sie gestartet hat. Nimm die Adresse aus dem Terminal: Sie trägt ein Geheimnis dieses Laufs.</p>
+            <p lang="de">Diese Vorführung ist für den, der sie gestartet hat. Nehmen Sie die Adresse aus dem Terminal: Sie trägt ein Geheimnis dieses Laufs.</p>
             </main>
             </body>
             </html>
