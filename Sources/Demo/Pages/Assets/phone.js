@@ -13,7 +13,7 @@ import { enrol } from "./screen-enrol.js";
 import { messages } from "./screen-messages.js";
 import { question } from "./screen-question.js";
 import { settings } from "./screen-settings.js";
-import { language, t } from "./words.js";
+import { language, languages, setLanguage, t } from "./words.js";
 
 const screens = { accounts, codes, messages, settings, enrol, question };
 const tabs = ["accounts", "codes", "messages", "settings"];
@@ -48,6 +48,7 @@ class Phone {
     await this.#read();
     this.#others = new BroadcastChannel(`twoefay-phone-${this.number}`);
     this.#others.addEventListener("message", () => this.#read());
+    addEventListener("message", ({ source, data }) => this.#isTold(source, data?.language));
     this.go("accounts", undefined, { takesFocus: false });
     document.documentElement.dataset.ready = "true";
     listen(this.number, { heard: (message, isOld) => this.#heard(message, isOld), state: (state) => this.#tell(state) });
@@ -200,6 +201,13 @@ class Phone {
     this.ticking ??= setInterval(clock, 1000);
     this.#tell({});
     if (this.#front) this.go(this.#front.name, this.#front.argument);
+  }
+
+  /** The theatre around this page has a language; nobody else may have it in a frame. */
+  #isTold(source, tag) {
+    if (source !== parent || parent === window || !languages.some(([one]) => one === tag)) return;
+    setLanguage(tag);
+    this.speak();
   }
 
   #redraw() {

@@ -33,6 +33,13 @@ extension PageFile {
               }
             }
 
+            // The demo's theatre around this page has a language, and asks for it here too; nobody else may have this page in a frame.
+            addEventListener("message", ({ source, data }) => {
+              if (source !== parent || parent === window) return;
+              const chosen = [...document.getElementsByName("language")].find((button) => button.value === data?.language);
+              if (chosen?.ariaPressed === "false") chosen.click();
+            });
+
             const awaited = document.getElementById("main").dataset.await;
             if (awaited) wait(awaited);
 
