@@ -26,7 +26,8 @@ final class Theatre: Pages {
     }
 
     static let files: [PageFile] = [
-        .baseCSS, .iconSVG, .theatreCSS, .theatreJS, .theatreSwitchesJS, .theatreTalkJS, .theatreWordsJS,
+        .baseCSS, .iconSVG, .theatreAboutJS, .theatreCSS, .theatreGuideJS, .theatreJS, .theatreSwitchesJS,
+        .theatreTalkCSS, .theatreTalkJS, .theatreWordsJS,
     ]
 
     func answer(_ request: Request) async -> Response {

@@ -1,5 +1,6 @@
-// One message as it is shown: from lane to lane, with its time, what it is for, and its body behind a click.
+// One message as it is shown: an arrow from lane to lane, what it is for, who and when, and its body behind a click.
 
+import { about, isAnswer, isBad } from "./theatre-about.js";
 import { word, words } from "./theatre-words.js";
 
 const lanes = { "website": 0, "relay": 1, "push service": 2, "mail server": 2, "SMS gateway": 2, "phone": 3 };
@@ -11,8 +12,12 @@ function element(name, className, text) {
   return made;
 }
 
+/** As the clock on the wall says, to the millisecond. */
 function moment(text) {
-  const time = element("time", "", new Date(text).toISOString().slice(11, 23));
+  const at = new Date(text);
+  const two = (number) => String(number).padStart(2, "0");
+  const fraction = String(at.getMilliseconds()).padStart(3, "0");
+  const time = element("time", "", `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${fraction}`);
   time.dateTime = text;
   return time;
 }
@@ -37,22 +42,6 @@ function opened(value, name = "") {
   return [];
 }
 
-// Which of the explanations is meant.
-function about({ from, to, head, body }) {
-  const texts = words().about;
-  if (from === "relay" && to === "push service") return texts["relay push"];
-  if (from === "push service" && to === "phone") return texts["push push"];
-  if (from === "mail server" || from === "SMS gateway") return texts[`${head} ${head}`];
-  if (/^\d+$/.test(head)) {
-    if (Number(head) >= 400) return body.detail ?? body.title ?? texts["answer refused"];
-    if (body.pending?.length) return texts["answer pending"];
-    if (body.activation) return texts["answer activation"];
-    return texts[`answer ${body.login} ${to}`] ?? texts[`answer ${body.login}`];
-  }
-  const [method, path] = head.split(" ");
-  return texts[`${from} ${method} /${(path ?? "").split("/")[1]}`] ?? texts[`${from} ${head}`];
-}
-
 function note(entry) {
   const item = element("li", "note");
   item.append(moment(entry.at), ` ${words().notes[entry.note] ?? entry.note}`);
@@ -60,30 +49,56 @@ function note(entry) {
   return item;
 }
 
+function arrow(entry) {
+  const [from, to] = [lanes[entry.from], lanes[entry.to]];
+  const way = `first-${Math.min(from, to)} span-${Math.abs(to - from)} ${from < to ? "rightwards" : "leftwards"}`;
+  const drawn = element("span", `flow ${way}${isAnswer(entry) ? " is-answer" : ""}`);
+  drawn.ariaHidden = "true";
+  return drawn;
+}
+
 export function shown(entry) {
   if (entry.note) return note(entry);
-  const [from, to] = [lanes[entry.from], lanes[entry.to]];
-  const [first, last] = [Math.min(from, to), Math.max(from, to)];
-  const item = element("li", entry.routine ? "way is-routine" : "way");
-  const isBad = /^[45]\d\d/.test(entry.head);
-  const said = element(
-    "details",
-    `said from-${first} to-${last} span-${last - first} ${from < to ? "rightwards" : "leftwards"}${isBad ? " is-bad" : ""}`);
+  const item = element("li", "way");
+  item.classList.toggle("is-routine", Boolean(entry.routine || entry.isRepeated));
+  item.classList.toggle("is-bad", isBad(entry));
+  item.classList.toggle("is-later", Boolean(entry.isLater));
+  const said = element("details", "said");
   const summary = element("summary");
-  const parties = words().parties;
-  const phone = entry.phone ? ` ${entry.phone}` : "";
-  const name = (party) => parties[party] + (party === "phone" ? phone : "");
-  summary.append(
-    moment(entry.at), element("span", "who", `${name(entry.from)} → ${name(entry.to)}`), element("span", "head", entry.head));
-  const why = about(entry);
-  if (why) summary.append(element("span", "about", why));
+  const name = (party) => words().parties[party] + (party === "phone" && entry.phone ? ` ${entry.phone}` : "");
+  const fact = element("span", "fact", `${name(entry.from)} → ${name(entry.to)}`);
+  // A path's long names are below; what has neither a path nor a status has no head to speak of.
+  const head = entry.head.replace(/[0-9a-f]{12,}/g, (long) => `${long.slice(0, 6)}…`);
+  if (isAnswer(entry) || head.includes(" ")) fact.append(" ", element("span", "head", head));
+  fact.append(" ", moment(entry.at));
+  summary.append(element("span", "about", about(entry) ?? head), fact);
   said.append(summary);
-  const text = [...entry.fields, JSON.stringify(entry.body, null, 2)].join("\n");
+  const text = [entry.head, ...entry.fields, JSON.stringify(entry.body, null, 2)].join("\n");
   said.append(element("pre", "", text));
   for (const one of opened(entry.body)) {
     said.append(element("h3", "", one.title), element("pre", "", JSON.stringify(one.value, null, 2)));
   }
   for (const pre of said.querySelectorAll("pre")) pre.tabIndex = 0;
-  item.append(said);
+  item.append(arrow(entry), said);
   return item;
+}
+
+/** Marks what is said again and again, and what comes after a pause: the two things that are not in a message itself. */
+export class Order {
+  #told = new Set();
+  #last = 0;
+
+  mark(entry) {
+    if (entry.note || entry.routine) return;
+    const { from, to, head, body } = entry;
+    if (isAnswer(entry) && (body.pending?.length || body.challenge)) {
+      const key = JSON.stringify([from, to, head, body.login, body.code, body.challenge, body.pending, entry.phone]);
+      entry.isRepeated = this.#told.has(key);
+      this.#told.add(key);
+      if (entry.isRepeated) return;
+    }
+    const at = Date.parse(entry.at);
+    entry.isLater = this.#last > 0 && at - this.#last > 2000;
+    this.#last = at;
+  }
 }

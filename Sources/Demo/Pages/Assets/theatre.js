@@ -1,22 +1,27 @@
 // The theatre: keeps asking what has been said, and shows it.
 
+import { guide, showGuide } from "./theatre-guide.js";
 import { makeSwitches, nameSwitches, showSwitches } from "./theatre-switches.js";
-import { shown } from "./theatre-talk.js";
+import { Order, shown } from "./theatre-talk.js";
 import { choose, current, word } from "./theatre-words.js";
 
 const list = document.getElementById("messages");
-const talk = document.getElementById("talk");
+const log = document.getElementById("log");
 const state = document.getElementById("relay-state");
 // As many as the demo itself keeps.
 const most = 2000;
+const order = new Order();
 let said = [];
 let last = 0;
 let relay;
 
 function showRelay() {
-  const names = { up: "relayUp", down: "relayDown", starting: "relayStarting", gone: "gone" };
+  const names = { up: "relayUp", down: "relayDown", starting: "relayStarting", gone: "relayGone" };
   state.textContent = relay ? word(names[relay]) : "…";
   state.className = `badge ${relay === "up" ? "good" : relay === "starting" ? "warn" : "bad"}`;
+  const words = relay === "gone" ? word("gone") : "";
+  const place = document.getElementById("gone");
+  if (place.textContent !== words) place.textContent = words;
 }
 
 function translate() {
@@ -32,22 +37,30 @@ function translate() {
     document.querySelector(`#panel-${n} iframe`).title = word("phoneNumber", { n });
   }
   nameSwitches();
+  showGuide();
   showRelay();
+  const { scrollTop } = log;
   list.replaceChildren(...said.map(shown));
+  log.scrollTop = scrollTop;
 }
 
 function add(messages) {
   // Beside website and phone the messages scroll by themselves, below them with the page.
-  const isBeside = getComputedStyle(talk).overflowY === "auto";
-  const box = isBeside ? talk : document.scrollingElement;
+  const isBeside = getComputedStyle(log).overflowY === "auto";
+  const box = isBeside ? log : document.scrollingElement;
   const wasAtEnd = box.scrollTop + box.clientHeight >= box.scrollHeight - 80;
+  const isNew = said.length > 0;
+  for (const message of messages) order.mark(message);
   said.push(...messages);
-  list.append(...messages.map(shown));
+  const items = messages.map(shown);
+  for (const item of items) item.classList.toggle("is-new", isNew);
+  list.append(...items);
   while (said.length > most) {
     said.shift();
     list.firstElementChild.remove();
   }
   document.getElementById("nothing").hidden = said.length > 0;
+  guide(messages);
   // Who reads the end goes on reading the end; nobody else is moved.
   if (wasAtEnd && (isBeside || box.scrollTop > 0)) box.scrollTop = box.scrollHeight;
 }
@@ -99,6 +112,10 @@ for (const button of document.querySelectorAll("[data-language]")) {
   button.addEventListener("click", () => {
     choose(button.dataset.language);
     translate();
+    // Website and phones have their own words, and may be asked to say them in the same language.
+    for (const frame of document.querySelectorAll("iframe[src]")) {
+      frame.contentWindow.postMessage({ language: current() }, new URL(frame.src).origin);
+    }
   });
 }
 document.getElementById("routine").addEventListener("click", (event) => {
@@ -109,6 +126,7 @@ document.getElementById("routine").addEventListener("click", (event) => {
 document.getElementById("clear").addEventListener("click", () => {
   said = [];
   list.replaceChildren();
+  document.getElementById("nothing").hidden = false;
 });
 document.getElementById("operator").addEventListener("click", () => {
   fetch("/switch", { method: "POST", body: JSON.stringify({ name: "operator", state: "up" }) });

@@ -35,6 +35,7 @@ extension PageFile {
               --warn: #7a4b00;
               --warn-soft: #fbefd9;
               --focus: #1554c0;
+              --bezel: #20262f;
               --shadow: 0 1px 2px rgb(28 36 48 / 0.07), 0 6px 24px rgb(28 36 48 / 0.07);
               --round: 14px;
               --round-small: 9px;
@@ -64,6 +65,7 @@ extension PageFile {
                 --warn: #f0c271;
                 --warn-soft: #3a2b0d;
                 --focus: #9cc2ff;
+                --bezel: #4a5768;
                 --shadow: 0 1px 2px rgb(0 0 0 / 0.4), 0 6px 24px rgb(0 0 0 / 0.3);
               }
             }

@@ -3,44 +3,130 @@ extension PageFile {
     static let theatreCSS = PageFile(
         "theatre.css", type: "text/css; charset=utf-8",
         text: #"""
-            /* Website and phone beside each other, and with them, where there is room, or below: who says what to whom, in four lanes. */
+            /* Website, phone, and what is said between them, in four lanes: all in one view where there is room, else below each other. */
 
+            .bar { padding-block: 0.4rem; }
+            .bar .row { flex: 1 1 14rem; gap: 0.2rem 0.75rem; }
             .bar h1 { font-size: 1.15rem; }
+            .lead { color: var(--muted); }
 
             .stage {
               display: grid;
-              grid-template-columns: minmax(0, 1fr) 25rem;
-              grid-template-areas: "switches switches" "website phones" "talk talk";
-              gap: var(--room);
-              max-width: 90rem;
+              grid-template-columns: minmax(0, 1fr);
+              grid-template-areas: "guide" "website" "phones" "switches" "talk";
+              gap: 0.75rem;
+              max-width: 120rem;
               margin-inline: auto;
-              padding: var(--room) clamp(0.5rem, 2vw, 1.5rem) 3rem;
+              padding: 0.75rem clamp(0.5rem, 2vw, 1.5rem);
             }
 
-            .switches { grid-area: switches; }
-            .switches h2 { font-size: 1.05rem; }
+            .guide { grid-area: guide; }
+            .website { grid-area: website; }
             .phones { grid-area: phones; }
+            .switches { grid-area: switches; }
             .talk { grid-area: talk; }
-            .screen:not(.phones) { grid-area: website; }
 
-            .stage > .card { padding: 1rem; }
+            /* There all the time, or a screen reader would not hear what comes into it. */
+            .gone:empty { padding: 0; border: 0; }
+
+            .stage > .card {
+              gap: 0.6rem;
+              padding: 0.75rem 1rem;
+            }
+
+            .stage h2 { font-size: 1.05rem; }
+
+            [data-language][aria-pressed="true"] { background: var(--accent-soft); color: var(--accent-strong); }
+
+            /* What to do first */
+
+            .guide ol {
+              display: grid;
+              grid-template-columns: repeat(auto-fit, minmax(14rem, 1fr));
+              gap: 0.6rem 1.5rem;
+              padding: 0;
+              list-style: none;
+              counter-reset: step;
+            }
+
+            .guide li {
+              position: relative;
+              padding-left: 2.5rem;
+              counter-increment: step;
+            }
+
+            .guide strong { display: block; }
+            .guide .hint { display: block; line-height: 1.4; }
+
+            .guide li::before,
+            .switches h2::before {
+              content: counter(step);
+              display: inline-grid;
+              place-items: center;
+              width: 1.8rem;
+              height: 1.8rem;
+              border: 2px solid var(--edge);
+              border-radius: 50%;
+              font-weight: 650;
+              line-height: 1;
+            }
+
+            .guide li::before {
+              position: absolute;
+              left: 0;
+              top: 0.1rem;
+            }
+
+            .switches h2::before {
+              content: "4";
+              margin-right: 0.7rem;
+            }
+
+            .guide [aria-current]::before,
+            .switches.is-next h2::before {
+              border-color: var(--accent);
+              background: var(--accent);
+              color: var(--on-accent);
+            }
+
+            .guide [aria-current] strong { color: var(--accent); }
+
+            .guide .is-done::before {
+              content: "✓";
+              border-color: var(--good);
+              color: var(--good);
+            }
+
+            /* Website and phone */
 
             .screen iframe {
               display: block;
               width: 100%;
-              height: min(46rem, 82vh);
+              height: min(44rem, 85vh);
               border: 1px solid var(--line);
               border-radius: var(--round-small);
               background: var(--ground);
             }
 
-            .screen:not(.phones) { display: flex; }
-            .screen:not(.phones) iframe { flex: 1; }
-            .screen h2 { font-size: 1.05rem; }
+            .phones iframe {
+              max-width: 25rem;
+              margin-inline: auto;
+              border: 0.5rem solid var(--bezel);
+              border-radius: 2rem;
+            }
 
-            [data-language][aria-pressed="true"] { background: var(--accent-soft); color: var(--accent-strong); }
+            .screen a {
+              padding-block: 0.7rem;
+              font-size: 0.9rem;
+            }
 
-            .tabs { gap: 0.4rem; }
+            .tabs {
+              width: 100%;
+              max-width: 25rem;
+              gap: 0.4rem;
+              align-self: center;
+            }
+
             .tabs button { flex: 1; }
 
             .tabs button[aria-selected="true"] {
@@ -48,6 +134,10 @@ extension PageFile {
               border-color: var(--accent);
               color: var(--on-accent);
             }
+
+            /* What can be broken */
+
+            #switches { gap: 0.5rem; }
 
             .toggle::before {
               content: "";
@@ -69,136 +159,36 @@ extension PageFile {
               background: radial-gradient(circle at calc(100% - 0.5rem) 50%, var(--accent) 0.32rem, transparent 0.36rem);
             }
 
-            .lanes,
-            .way {
-              display: grid;
-              grid-template-columns: repeat(4, minmax(0, 1fr));
-            }
-
-            .lanes {
-              position: sticky;
-              top: 0;
-              z-index: 1;
-              padding-block: 0.4rem;
-              background: var(--surface);
-              border-bottom: 1px solid var(--line);
-              font-weight: 600;
-              text-align: center;
-            }
-
-            #messages {
-              display: flex;
-              flex-direction: column;
-              gap: 0.3rem;
-              padding: 0;
-              list-style: none;
-            }
-
-            #messages:not(.with-routine) .is-routine { display: none; }
-
-            .way {
-              background:
-                linear-gradient(var(--line), var(--line)) 12.5% 0 / 1px 100% no-repeat,
-                linear-gradient(var(--line), var(--line)) 37.5% 0 / 1px 100% no-repeat,
-                linear-gradient(var(--line), var(--line)) 62.5% 0 / 1px 100% no-repeat,
-                linear-gradient(var(--line), var(--line)) 87.5% 0 / 1px 100% no-repeat;
-            }
-
-            /* From the middle of one lane to the middle of another: half a lane is left out at both ends. */
-
-            .said {
-              position: relative;
-              grid-row: 1;
-              padding: 0.35rem 0.75rem 0.4rem;
-              border: 1px solid var(--line);
-              border-radius: var(--round-small);
-              background: var(--sunken);
-            }
-
-            .said.span-1 { margin-inline: 25%; }
-            .said.span-2 { margin-inline: 16.7%; }
-            .said.span-3 { margin-inline: 12.5%; }
-            .said.span-1,
-            .said.span-2,
-            .said.span-3 { min-width: 0; }
-            .from-0 { grid-column-start: 1; }
-            .from-1 { grid-column-start: 2; }
-            .from-2 { grid-column-start: 3; }
-            .to-1 { grid-column-end: 3; }
-            .to-2 { grid-column-end: 4; }
-            .to-3 { grid-column-end: 5; }
-
-            .said.rightwards { border-right: 4px solid var(--accent); }
-            .said.leftwards { border-left: 4px solid var(--accent); }
-            .said.is-bad { border-color: var(--bad); }
-
-            .said summary {
-              display: flex;
-              flex-wrap: wrap;
-              gap: 0.1rem 0.6rem;
-              align-items: baseline;
-              cursor: pointer;
-              border-radius: 4px;
-            }
-
-            .said .head { font-family: var(--mono); font-weight: 600; font-size: 0.9rem; }
-            .said summary { font-weight: 400; }
-            .said .about { flex-basis: 100%; font-size: 0.9rem; }
-            .said time, .note time { color: var(--muted); font-size: 0.85rem; font-variant-numeric: tabular-nums; }
-            .said .who { color: var(--muted); font-size: 0.85rem; }
-
-            .said pre {
-              margin: 0.5rem 0 0;
-              padding: 0.6rem;
-              max-height: 24rem;
-              overflow: auto;
-              border-radius: var(--round-small);
-              background: var(--surface);
-              font-size: 0.8rem;
-              white-space: pre-wrap;
-              overflow-wrap: anywhere;
-            }
-
-            .said h3 { margin-top: 0.6rem; font-size: 0.85rem; }
-
-            .note {
-              align-self: center;
-              padding: 0.2rem 0.9rem;
-              border-radius: 1rem;
-              background: var(--warn-soft);
-              color: var(--warn);
-              font-weight: 550;
-            }
-
-            .note pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.8rem; }
-
-            @media (min-width: 96rem) {
-              .stage {
-                grid-template-columns: minmax(0, 1fr) 25rem minmax(0, 1fr);
-                grid-template-areas: "switches switches switches" "website phones talk";
-                max-width: none;
-              }
-
-              .talk { max-height: calc(min(46rem, 82vh) + 6rem); overflow-y: auto; }
-              .lanes { top: -1rem; }
-              .said.span-1 { margin-inline: 4%; }
-            }
-
-            @media (max-width: 62rem) {
-              .stage {
-                grid-template-columns: minmax(0, 1fr);
-                grid-template-areas: "switches" "website" "phones" "talk";
-              }
-
-              .lanes { display: none; }
-              .way { display: block; background: none; }
-              .said.span-1, .said.span-2, .said.span-3 { margin-inline: 0; }
-              .said.rightwards { margin-right: 1.5rem; }
-              .said.leftwards { margin-left: 1.5rem; }
-            }
-
             @media (max-width: 30rem) {
               .switches button { width: 100%; justify-content: flex-start; }
+            }
+
+            @media (min-width: 62rem) {
+              .stage {
+                grid-template-columns: minmax(0, 1fr) 24rem;
+                grid-template-areas: "guide guide" "website phones" "switches switches" "talk talk";
+              }
+
+              .website iframe { flex: 1; }
+            }
+
+            /* Where the width is a desk's, what is said goes between those who say it, and everything fits the window. */
+            @media (min-width: 76rem) {
+              .stage {
+                grid-template-columns: minmax(0, 1fr) minmax(0, 1.15fr) clamp(23.5rem, 25vw, 25rem);
+                grid-template-rows: auto minmax(0, 1fr) auto;
+                grid-template-areas: "guide guide phones" "website talk phones" "switches switches phones";
+                height: calc(100vh - 3.7rem);
+                min-height: 44rem;
+              }
+
+              .phones [role="tabpanel"]:not([hidden]) { display: flex; flex: 1; min-height: 0; }
+              .phones iframe { height: 100%; }
+              .website iframe { height: 0; }
+              #log { flex: 1; min-height: 0; overflow-y: auto; }
+
+              .switches button,
+              .talk button { min-height: 2.25rem; padding: 0.25rem 0.6rem; font-size: 0.9rem; }
             }
 
             """#)

@@ -1,0 +1,38 @@
+// How far a visitor has come, told by what has been said: the step that is next is marked, and what is done is ticked.
+
+import { word } from "./theatre-words.js";
+
+const signs = {
+  signUp: ({ to, body }) => to === "website" && Boolean(body.activation),
+  bind: ({ to, body }) => to === "phone" && Boolean(body.certificate),
+  // Somebody may have said yes to something else before: what counts is a yes after a login.
+  logIn: ({ from, to, head, body }) => {
+    if (from === "website" && head === "POST /login") isAsked = true;
+    return isAsked && to === "website" && body.login === "success";
+  },
+};
+
+let isAsked = false;
+const done = new Set();
+
+export function guide(messages) {
+  for (const message of messages) {
+    if (message.note) continue;
+    for (const [step, isSign] of Object.entries(signs)) if (isSign(message)) done.add(step);
+  }
+  showGuide();
+}
+
+export function showGuide() {
+  const next = Object.keys(signs).find((step) => !done.has(step));
+  for (const item of document.querySelectorAll("[data-step]")) {
+    const { step } = item.dataset;
+    item.classList.toggle("is-done", done.has(step));
+    if (step === next) item.setAttribute("aria-current", "step");
+    else item.removeAttribute("aria-current");
+    // Read out; what is seen is a tick.
+    const told = item.querySelector(".unseen") ?? item.appendChild(Object.assign(document.createElement("span"), { className: "unseen" }));
+    told.textContent = done.has(step) ? ` (${word("done")})` : "";
+  }
+  document.querySelector(".switches").classList.toggle("is-next", next === undefined);
+}
