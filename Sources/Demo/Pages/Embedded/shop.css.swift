@@ -23,11 +23,27 @@ extension PageFile {
             .bar form { display: inline-flex; }
 
             .bar button {
-              min-height: 2.25rem;
               padding: 0.2rem 0.6rem;
             }
 
+            /* A thumb's height where there are thumbs, though they are only words. */
+            .bar a {
+              display: inline-flex;
+              align-items: center;
+              min-height: 2.75rem;
+            }
+
+            @media (pointer: fine) {
+              .bar a,
+              .bar button { min-height: 2.1rem; }
+            }
+
+            .bar nav { gap: 0 1.1rem; }
+            .bar .name + nav:has(form) { margin-right: -0.6rem; }
+            .bar a[aria-current] { color: inherit; text-decoration: none; font-weight: 600; }
+
             main { flex: 1; }
+            main.page { max-width: 38rem; }
 
             footer {
               padding: 1rem clamp(1rem, 4vw, 1.5rem);
@@ -46,6 +62,7 @@ extension PageFile {
               text-underline-offset: 0.3em;
             }
 
+            main > form,
             .card > form { max-width: 24rem; }
 
             .card ol:not(.codes) {
@@ -53,6 +70,29 @@ extension PageFile {
               flex-direction: column;
               gap: 0.4rem;
               padding-left: 1.4rem;
+            }
+
+            /* So that nobody loses count when they write them down. */
+            .codes {
+              grid-template-columns: repeat(auto-fill, minmax(14rem, 1fr));
+              counter-reset: code;
+            }
+
+            .codes li { counter-increment: code; }
+
+            .codes li::before {
+              content: counter(code) ".";
+              display: inline-block;
+              width: 2rem;
+              color: var(--muted);
+              font-variant-numeric: tabular-nums;
+            }
+
+            /* What is to be typed stands in one line. */
+            p > .code {
+              display: block;
+              margin-top: 0.3rem;
+              font-size: 0.85rem;
             }
 
             /* A name and its button beside each other. */
@@ -66,7 +106,22 @@ extension PageFile {
 
             details > * + * { margin-top: 0.75rem; }
 
-            summary { color: var(--accent); }
+            summary {
+              padding-block: 0.6rem;
+              color: var(--accent);
+            }
+
+            @media (max-width: 28rem) {
+              .bar { padding-block: 0.25rem; }
+
+              /* The ways on are below each other, and of one width. */
+              main > .row {
+                flex-direction: column;
+                align-items: stretch;
+              }
+
+              main > .row form { display: flex; }
+            }
 
             """#)
 }
