@@ -52,7 +52,7 @@ function row(app, entry) {
     node: h(
       "li", { class: "otp-row" },
       h("div", {}, h("strong", {}, names.issuer), h("br"), h("span", { class: "muted small" }, names.account)),
-      h("div", {}, code, h("div", { class: "row" }, bar, time)),
+      h("div", { class: "now" }, code, h("div", { class: "row" }, bar, time)),
       h("button", { type: "button", class: "quiet", "aria-label": t("removeCode", names), on: { click: remove } }, t("remove"))),
   };
 }

@@ -29,8 +29,7 @@ export function question(app, challenge) {
 
   const number = context.numberDigits === 0 ? null : field(
     t("number"),
-    h("input", { class: "digits", inputmode: "numeric", autocomplete: "off", maxlength: String(context.numberDigits), name: "number" }),
-    t("numberHint", { digits: context.numberDigits }));
+    h("input", { class: "digits", inputmode: "numeric", autocomplete: "off", maxlength: String(context.numberDigits), name: "number" }));
   const told = h("p", { role: "status" });
   const buttons = h("div", { class: "answers" });
   const left = h("p", { class: "muted small", role: "timer", "aria-live": "off" });
@@ -86,9 +85,12 @@ export function question(app, challenge) {
   const title = heading(t(isEnrolment ? "approvePhone" : context.action ? "agree" : "isThisYou"));
   fill(
     node, title,
-    h("p", { class: "asker" }, t("asks", { website }), website === context.website ? null : h("span", { class: "muted small" }, ` (${context.website})`)),
+    h(
+      "div", { class: "row apart" },
+      h("p", { class: "asker" }, t("asks", { website }), website === context.website ? null : h("span", { class: "muted small" }, ` (${context.website})`)),
+      left),
     isEnrolment ? h("p", { class: "notice warn" }, t(hasKey ? "enrolKey" : "enrolHint", { website })) : null,
-    facts(rows(context)), left, form);
+    facts(rows(context)), form);
 
   const over = () => {
     if (!isSending && !app.requests.find(challenge)) show(t("over"), "warn", t("overText"));

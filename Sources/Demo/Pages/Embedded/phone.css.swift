@@ -27,9 +27,9 @@ extension PageFile {
               .phone {
                 width: 24.5rem;
                 height: min(50rem, calc(100dvh - 2rem));
-                border: 0.6rem solid #20262f;
+                border: 0.6rem solid var(--bezel);
                 border-radius: 2.6rem;
-                box-shadow: 0 0 0 2px #3d4654, var(--shadow);
+                box-shadow: var(--shadow);
               }
             }
 
@@ -46,8 +46,8 @@ extension PageFile {
             /* Four bars, which are empty where nothing gets through. */
             #signal {
               justify-self: end;
-              width: 1.3rem;
-              height: 0.8rem;
+              width: 18px;
+              height: 13px;
               background: linear-gradient(to right, var(--text) 3px, transparent 3px 5px) 0 100% / 5px 100%;
               clip-path: polygon(0 100%, 0 75%, 25% 75%, 25% 50%, 50% 50%, 50% 25%, 75% 25%, 75% 0, 100% 0, 100% 100%);
             }
@@ -68,11 +68,18 @@ extension PageFile {
             #screen {
               flex: 1;
               overflow-y: auto;
-              padding: 1rem 1.4rem 1.5rem;
+              padding: 0.75rem 1.25rem 1.25rem;
               min-height: 0;
             }
 
-            #screen h1 { font-size: 1.5rem; }
+            #screen h1 { font-size: 1.4rem; }
+            #screen .stack { gap: 0.75rem; }
+            #screen .stack.tight { gap: 0.5rem; }
+            #screen .stack.loose { gap: 1.75rem; }
+            #screen form { gap: 0.75rem; }
+            #screen .row { gap: 0 0.75rem; }
+            #screen button { padding-inline: 0.75rem; }
+            #screen summary { padding-block: 0.6rem; }
 
             #screen .request {
               width: 100%;
@@ -91,8 +98,8 @@ extension PageFile {
             }
 
             .notification {
-              gap: 0.5rem;
-              padding: 0.9rem 1rem;
+              gap: 0.35rem;
+              padding: 0.75rem 1rem;
               border-color: var(--edge);
               box-shadow: 0 2px 4px rgb(0 0 0 / 0.15), 0 12px 48px rgb(0 0 0 / 0.35);
             }
@@ -101,8 +108,10 @@ extension PageFile {
             .notification .text {
               display: -webkit-box;
               -webkit-box-orient: vertical;
-              -webkit-line-clamp: 4;
+              -webkit-line-clamp: 3;
               overflow: hidden;
+              white-space: normal;
+              line-height: 1.4;
             }
 
             /* It has the focus to be scrolled by keys. */
@@ -114,7 +123,17 @@ extension PageFile {
             }
 
             .facts .code { display: inline-block; }
-            #screen .facts { gap: 0.25rem 1rem; }
+
+            /* Beside each other however narrow the phone is: a value that is long stays in its column, and cannot look like a label. */
+            #screen .facts {
+              grid-template-columns: fit-content(40%) minmax(0, 1fr);
+              gap: 0.15rem 1rem;
+            }
+
+            #screen .facts dt {
+              margin: 0;
+              overflow-wrap: anywhere;
+            }
 
             @media (prefers-reduced-motion: no-preference) {
               .notification { animation: ring 0.25s ease-out; }
@@ -165,18 +184,31 @@ extension PageFile {
               min-height: 3rem;
             }
 
-            .otp-row { align-items: flex-start; }
+            /* The code in the middle of its row; what removes it is not beside it. */
+            .list > .otp-row {
+              display: grid;
+              grid-template-columns: 1fr auto;
+              align-items: start;
+              gap: 0.25rem 1rem;
+            }
+
+            .otp-row .now {
+              grid-column: 1 / -1;
+              grid-row: 2;
+            }
 
             .otp {
               display: block;
               font-family: var(--mono);
-              font-size: 1.9rem;
+              font-size: 2.4rem;
               font-weight: 600;
+              line-height: 1.3;
               font-variant-numeric: tabular-nums;
               letter-spacing: 0.06em;
             }
 
             progress {
+              flex: 1;
               width: 6rem;
               height: 0.4rem;
               accent-color: var(--accent);

@@ -188,7 +188,9 @@ extension PageFile {
                 this.#front = { name, argument, ...screens[name](this, argument) };
                 part("screen").replaceChildren(this.#front.node);
                 part("screen").scrollTop = 0;
+                // What somebody has come to see is announced no more, and nothing lies on top of a question.
                 if (name === "question") this.#silence(true);
+                if (name === "question" || name === "messages") this.#silence(false);
                 this.#drawTabs();
                 if (takesFocus) part("screen").querySelector("h1")?.focus();
               }
