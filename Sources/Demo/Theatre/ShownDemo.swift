@@ -51,9 +51,10 @@ extension Demo {
     private static func tell(_ opened: Show.Opened, _ story: Story, _ wish: Wish) {
         guard wish.tells else { return Program.say("\(JSONWriter.text(.object(opened.json)))\n") }
         story.chapter("Open this in a browser on this machine")
+        story.lines([("start here", opened.theatre)])
+        story.say("It says what to do first. What it shows in one window is there by itself too:")
         story.lines([
-            ("all of it", opened.theatre), ("the website", opened.website), ("a phone", opened.phone),
-            ("a second phone", opened.secondPhone),
+            ("the website", opened.website), ("a phone", opened.phone), ("a second phone", opened.secondPhone),
         ])
         story.say(
             "The addresses carry a secret of this run: who does not know it is not let in. Ctrl-C ends all of it"

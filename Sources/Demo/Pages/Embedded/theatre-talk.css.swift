@@ -161,6 +161,7 @@ extension PageFile {
               border-radius: 1rem;
               background: var(--warn-soft);
               color: var(--warn);
+              font-size: 0.92rem;
               font-weight: 550;
             }
 

@@ -73,7 +73,7 @@ extension PageFile {
               const name = (party) => words().parties[party] + (party === "phone" && entry.phone ? ` ${entry.phone}` : "");
               const fact = element("span", "fact", `${name(entry.from)} → ${name(entry.to)}`);
               // A path's long names are below; what has neither a path nor a status has no head to speak of.
-              const head = entry.head.replace(/[0-9a-f]{12,}/g, (long) => `${long.slice(0, 6)}…`);
+              const head = entry.head.replace(/[0-9a-f]{12,}…?/g, (long) => `${long.slice(0, 6)}…`);
               if (isAnswer(entry) || head.includes(" ")) fact.append(" ", element("span", "head", head));
               fact.append(" ", moment(entry.at));
               summary.append(element("span", "about", about(entry) ?? head), fact);
