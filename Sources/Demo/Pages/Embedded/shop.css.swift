@@ -39,7 +39,6 @@ extension PageFile {
             }
 
             .bar nav { gap: 0 1.1rem; }
-            .bar .name + nav:has(form) { margin-right: -0.6rem; }
             .bar a[aria-current] { color: inherit; text-decoration: none; font-weight: 600; }
 
             main { flex: 1; }
@@ -98,11 +97,14 @@ extension PageFile {
             /* A name and its button beside each other. */
             form.rename {
               flex-direction: row;
-              flex-wrap: wrap;
               gap: 0.5rem;
+              min-width: 0;
             }
 
-            form.rename input { width: 11rem; }
+            form.rename input {
+              width: 11rem;
+              min-width: 0;
+            }
 
             details > * + * { margin-top: 0.75rem; }
 
@@ -112,7 +114,17 @@ extension PageFile {
             }
 
             @media (max-width: 28rem) {
-              .bar { padding-block: 0.25rem; }
+              .bar {
+                position: relative;
+                padding-block: 0.25rem;
+              }
+
+              /* Beside the name, and not on a line of its own. */
+              .bar nav form {
+                position: absolute;
+                top: 0.25rem;
+                right: 0.5rem;
+              }
 
               /* The ways on are below each other, and of one width. */
               main > .row {
