@@ -86,22 +86,29 @@ extension PageFile {
               justify-content: space-between;
             }
 
-            /* On top of whatever is in front. */
+            /* On top of whatever is in front: a push where it is seen first, and news where there is mostly room. */
             #notifications {
               position: absolute;
               z-index: 5;
-              top: 2.4rem;
-              left: 0.6rem;
-              right: 0.6rem;
+              inset: 2.4rem 0.6rem 4rem;
               display: grid;
+              grid-template-rows: auto 1fr;
               gap: 0.5rem;
+              pointer-events: none;
             }
 
             .notification {
               gap: 0.35rem;
               padding: 0.75rem 1rem;
+              grid-row: 1;
+              pointer-events: auto;
               border-color: var(--edge);
               box-shadow: 0 2px 4px rgb(0 0 0 / 0.15), 0 12px 48px rgb(0 0 0 / 0.35);
+            }
+
+            .notification:not([data-challenge]) {
+              grid-row: 2;
+              align-self: end;
             }
 
             /* The beginning is enough here; all of it is where it leads. */
@@ -153,11 +160,11 @@ extension PageFile {
             .tabs button {
               flex: 1 1 auto;
               min-height: 2.9rem;
-              padding: 0.25rem 0.3rem;
+              padding: 0.25rem 0.15rem;
               border: 0;
               background: transparent;
               color: var(--muted);
-              font-size: 0.78rem;
+              font-size: 0.72rem;
             }
 
             .tabs button:hover { background: var(--sunken); color: var(--text); }

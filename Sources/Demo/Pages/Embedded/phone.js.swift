@@ -130,8 +130,8 @@ extension PageFile {
                   this.messages = [...this.messages, message].slice(-mostMessages);
                   if (!isOld) {
                     this.#unread += 1;
-                    const { subject, from, text } = message;
-                    this.#ring({ title: visible(subject ?? from), text: visibleLines(text), open: () => this.go("messages") });
+                    // Nothing lies on top of a question; the number at the tab says it too.
+                    if (this.#front?.name !== "question") this.#announce(message);
                   }
                   this.#redraw();
                   return;
@@ -144,6 +144,10 @@ extension PageFile {
                   open: () => this.go("question", message.challenge),
                 });
                 this.wake();
+              }
+
+              #announce({ subject, from, text }) {
+                this.#ring({ title: visible(subject ?? from), text: visibleLines(text), open: () => this.go("messages") });
               }
 
               readMessages() {
