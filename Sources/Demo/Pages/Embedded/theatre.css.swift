@@ -27,6 +27,7 @@ extension PageFile {
             .talk { grid-area: talk; }
 
             /* There all the time, or a screen reader would not hear what comes into it. */
+            .gone { border-radius: 0; }
             .gone:empty { padding: 0; border: 0; }
 
             .stage > .card {
