@@ -113,6 +113,11 @@ extension PageFile {
               color: var(--accent);
             }
 
+            /* In a low frame the page matters more. */
+            @media (max-height: 30rem) {
+              footer { padding-block: 0.2rem; }
+            }
+
             @media (max-width: 28rem) {
               .bar {
                 position: relative;
