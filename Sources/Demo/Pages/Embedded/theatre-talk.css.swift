@@ -108,7 +108,7 @@ extension PageFile {
               border-radius: 4px;
             }
 
-            .said:hover { background: var(--sunken); }
+            .said:not([open]):hover { background: var(--sunken); }
             .said .about { display: block; padding-right: 1.2rem; font-size: 0.95rem; }
             .is-bad .about { color: var(--bad); }
 
@@ -135,7 +135,7 @@ extension PageFile {
             .said pre {
               margin: 0.5rem 0 0;
               padding: 0.6rem;
-              max-height: 24rem;
+              max-height: 16rem;
               overflow: auto;
               border: 1px solid var(--line);
               border-radius: var(--round-small);
@@ -147,9 +147,18 @@ extension PageFile {
 
             .said h3 { margin-top: 0.6rem; font-size: 0.85rem; }
 
+            /* Bodies have long lines: they may cover the lanes. */
+            .said pre,
+            .said h3 {
+              position: relative;
+              margin-left: calc(-4 * var(--lane));
+            }
+
+            .said h3 { background: var(--surface); }
+
             /* A pause before it: what follows belongs together. */
             .is-later .said { padding-top: 1.3rem; }
-            .is-later .said:hover { background: none; }
+            .is-later .said:not([open]):hover { background: none; }
             .is-later .said summary::after { top: 1.25rem; }
             .is-later .flow::before,
             .is-later .flow::after { top: 2.05rem; }

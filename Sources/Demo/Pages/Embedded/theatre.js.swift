@@ -131,7 +131,10 @@ extension PageFile {
             document.getElementById("clear").addEventListener("click", () => {
               said = [];
               list.replaceChildren();
-              document.getElementById("nothing").hidden = false;
+              const nothing = document.getElementById("nothing");
+              nothing.dataset.word = "cleared";
+              nothing.textContent = word("cleared");
+              nothing.hidden = false;
             });
             document.getElementById("operator").addEventListener("click", () => {
               fetch("/switch", { method: "POST", body: JSON.stringify({ name: "operator", state: "up" }) });
