@@ -93,9 +93,17 @@ extension Shop {
 
     func chooseLanguage(_ visit: Visit) -> Response {
         sessions.change(visit.id) { $0.language = Language(rawValue: visit.field("language")) }
-        let back = visit.field("back")
-        // A page of ours, and nobody else's.
-        return go(visit, to: back.hasPrefix("/") && !back.hasPrefix("//") && !back.contains("\\") ? back : "/")
+        let back = visit.form["back"] ?? ""
+        return go(visit, to: Self.isOwnPath(back) ? back : "/")
+    }
+
+    /// A page of ours, and nobody else's. By bytes, as browsers read it: to Swift a slash with an accent on it is no slash. What
+    /// a browser takes for a slash, or leaves out, is in no path of ours.
+    private static func isOwnPath(_ path: String) -> Bool {
+        let bytes = Array(path.utf8)
+        let slash = UInt8(ascii: "/")
+        return bytes.first == slash && bytes.dropFirst().first != slash
+            && bytes.allSatisfy { (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "\\") }
     }
 
     // MARK: Other answers

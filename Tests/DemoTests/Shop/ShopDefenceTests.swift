@@ -118,7 +118,14 @@ import Testing
             #expect(page.text.contains(#"<html lang="de">"#) && page.title == "Guter Tee, gut bewacht")
             let english = try await gerda.go("/language", ["language": "en", "back": "/login"])
             #expect(english.text.contains(#"<html lang="en">"#) && english.title == "Log in")
-            #expect(try await gerda.post("/language", ["language": "de", "back": "//example.com"]).location == "/")
+            // Nobody else's page: neither by two slashes, nor by what a browser takes for them or leaves out.
+            for back in [
+                "//example.com", "/\\example.com", "/\t/example.com", "//\u{301}/example.com", "/\u{301}/example.com",
+                "/\r\n/example.com", "https://example.com", "example.com", "/ü", "",
+            ] {
+                let chosen = try await gerda.post("/language", ["language": "de", "back": back])
+                #expect(chosen.status == 303 && chosen.location == "/", "\(back.debugDescription)")
+            }
             #expect(try await gerda.get("/login").title == "Anmelden")
         }
     }
