@@ -13,7 +13,7 @@ extension Shop {
         let factors = outcome == nil ? [] : try await website.relay.user(question.account).factors
         let senders: [HTML] = factors.compactMap { factor in
             // What is added wants the best that somebody has, and no address is that.
-            guard question.login != nil else { return nil }
+            guard question.purpose == .login else { return nil }
             return switch factor.kind {
             case .sms: sender(visit, factor, .sendText(factor.address ?? ""))
             case .mail: sender(visit, factor, .sendMail(factor.address ?? ""))
@@ -75,7 +75,7 @@ extension Shop {
         guard let question = visit.session.question, question.takesCodes else { return goHome(visit) }
         do throws(CallFault) {
             let outcome = try await website.relay.enter(code(of: visit), for: question.challenge)
-            if outcome.isSuccess { return try await goOn(visit, question, outcome) }
+            if outcome.isSuccess { return try await goOn(visit, question) }
             return try await codePage(visit, status: 422, .wrongCode)
         } catch {
             switch error.problem?.code {

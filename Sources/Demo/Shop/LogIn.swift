@@ -45,12 +45,12 @@ extension Shop {
             return logInPage(visit, status: 422, .wrongPassword)
         }
         throttle.succeeded(name)
-        let login = try await website.ask(
+        let question = try await ask(
             LoginRequest(
                 username: name, ip: visit.request.remote, userAgent: visit.browser, service: visit(.membersArea),
-                languages: visit.language.rawValue))
+                languages: visit.language.rawValue), for: .login)
         // Here already: whoever shares the session of before must share neither the question nor its end.
-        let renewed = sessions.renew(visit.id) { $0.question = OpenQuestion(login, for: .login) }
+        let renewed = sessions.renew(visit.id) { $0.question = question }
         return go(visit, to: "/wait", renewed: renewed)
     }
 

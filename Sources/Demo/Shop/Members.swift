@@ -51,15 +51,15 @@ extension Shop {
         guard !website.pinned(of: account).isEmpty else {
             return go(visit, to: "/phones", .init(kind: .warn, text: .payNeedsPhone))
         }
-        let login = try await website.ask(
+        let question = try await ask(
             LoginRequest(
                 username: account, ip: visit.request.remote, userAgent: visit.browser, service: Self.name,
                 action: visit(.payment),
                 details: [
                     .init(label: visit(.article), value: visit(article.name)),
                     .init(label: "amount", value: article.amount),
-                ], languages: visit.language.rawValue, factors: [.push]))
-        sessions.change(visit.id) { $0.question = OpenQuestion(login, for: .payment(article)) }
+                ], languages: visit.language.rawValue, factors: [.push]), for: .payment(article))
+        sessions.change(visit.id) { $0.question = question }
         return go(visit, to: "/wait")
     }
 }

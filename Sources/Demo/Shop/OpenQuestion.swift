@@ -1,7 +1,7 @@
 import TwoefayClient
 import World
 
-/// What somebody is asked on their phone, and what is to be done once they have said yes. It waits in the visitor's session:
+/// What somebody is asked on their phone, and what is to be done once they have said yes. It lies in the visitor's session:
 /// whose session it is decides, never a challenge that a browser sends.
 struct OpenQuestion: Sendable, Equatable {
     enum Purpose: Sendable, Equatable {
@@ -10,6 +10,11 @@ struct OpenQuestion: Sendable, Equatable {
         case payment(Article)
         /// The relay itself has asked whether this may be added.
         case addition(Addition)
+
+        /// What is signed for is shown on the phone alone, so no code will do.
+        var takesCodes: Bool {
+            if case .payment = self { false } else { true }
+        }
     }
 
     enum Addition: Sendable, Equatable { case phone, authenticator, recoveryCodes }
@@ -18,23 +23,10 @@ struct OpenQuestion: Sendable, Equatable {
     let purpose: Purpose
     let challenge: String
     let number: String?
-    /// What was asked, where it was the website that asked: the receipt is checked against it.
-    let login: OpenLogin?
+    /// How it ended, for whoever waits for that; nil where the relay has not said it in time.
+    let end: Task<Website.Verdict?, Never>
 
-    init(_ login: OpenLogin, for purpose: Purpose) {
-        (account, challenge, number) = (login.asked.username, login.challenge, login.number)
-        (self.purpose, self.login) = (purpose, login)
-    }
-
-    init(_ needed: Problem.NeededApproval, of account: String, for addition: Addition) {
-        (self.account, challenge, number) = (account, needed.challenge, needed.number)
-        (purpose, login) = (.addition(addition), nil)
-    }
-
-    /// What is signed for is shown on the phone alone, so no code will do.
-    var takesCodes: Bool {
-        if case .payment = purpose { false } else { true }
-    }
+    var takesCodes: Bool { purpose.takesCodes }
 }
 
 /// What the shop sells.

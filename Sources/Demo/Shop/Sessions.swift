@@ -94,9 +94,22 @@ final class Sessions: Sendable {
         }
     }
 
-    /// Every browser in which somebody of that name is.
-    func end(of account: String) {
-        sessions.withLock { sessions in sessions = sessions.filter { $0.value.account != account } }
+    /// What the end of a question means for every browser of that name: where the phone says that a stranger is at work,
+    /// nobody stays logged in, nor comes in by what was said before. Only how that question ended may be read still.
+    func heed(_ reason: Reason?, of account: String, _ challenge: String) {
+        // Frozen: it was said before, and perhaps not to us. There is no way in then, but one out of it, which stays.
+        guard reason == .fraud || reason == .frozen else { return }
+        sessions.withLock { sessions in
+            sessions = sessions.compactMapValues { session in
+                let isIn = session.account == account
+                let comesIn = reason == .fraud && session.question?.account == account
+                guard isIn || comesIn else { return session }
+                guard session.question?.challenge == challenge else { return nil }
+                var left = Session(token: session.token, begun: session.begun, seen: session.seen)
+                (left.language, left.question) = (session.language, session.question)
+                return left
+            }
+        }
     }
 
     private func begin(_ change: (inout Session) -> Void) -> (id: String, session: Session) {

@@ -13,7 +13,10 @@ extension Shop {
         let outcome = try await standing(of: question)
         switch outcome?.login {
         case .success: return saidYesPage(visit, question)
-        case .failure, .nothing: return endedPage(visit, question, outcome?.reason)
+        case .failure, .nothing:
+            // Shown when the website, too, has heard of it.
+            _ = await question.end.value
+            return endedPage(visit, question, outcome?.reason)
         case .wait, nil: break
         }
         if question.takesCodes, Self.wantsCode(outcome) { return go(visit, to: "/code") }
@@ -57,20 +60,21 @@ extension Shop {
     /// The script, or a press of the button, sends this when the phone has said yes: a GET lets nobody in.
     func goOn(_ visit: Visit) async throws(CallFault) -> Response {
         guard let question = visit.session.question else { return goHome(visit) }
-        return try await goOn(visit, question, try await website.relay.result(of: question.challenge))
+        guard try await website.relay.result(of: question.challenge).isSuccess else { return go(visit, to: "/wait") }
+        return try await goOn(visit, question)
     }
 
-    func goOn(
-        _ visit: Visit, _ question: OpenQuestion, _ outcome: LoginOutcome
-    ) async throws(CallFault) -> Response {
-        guard outcome.isSuccess else { return go(visit, to: "/wait") }
-        // Of two requests that come at once one goes on.
+    /// It has succeeded, as the relay says.
+    func goOn(_ visit: Visit, _ question: OpenQuestion) async throws(CallFault) -> Response {
+        let verdict = await question.end.value
+        // Of two requests that come at once one goes on; and none where the session has ended meanwhile.
         let isMine = sessions.change(visit.id) { session in
             defer { session.question = nil }
             return session.question == question
         }
-        guard isMine == true else { return goHome(visit) }
-        if case .addition(let addition) = question.purpose {
+        guard isMine == true else { return go(visit, to: "/") }
+        switch question.purpose {
+        case .addition(let addition):
             do throws(CallFault) {
                 return try await add(visit, addition, question.account, approval: question.challenge)
             } catch {
@@ -78,12 +82,13 @@ extension Shop {
                 sessions.change(visit.id) { $0.question = question }
                 throw error
             }
+        case .login:
+            guard let verdict, verdict.isLetIn else { return problem(visit, 403, .notProved) }
+            return letIn(visit, question, verdict)
+        case .payment(let article):
+            guard let verdict, verdict.isLetIn else { return problem(visit, 403, .notProved) }
+            return go(visit, to: "/members", .init(kind: .good, text: .paid(visit(article.name), article.amount)))
         }
-        guard let login = question.login else { return goHome(visit) }
-        let verdict = await website.verdict(on: login, outcome, takesCodes: question.takesCodes)
-        guard verdict.isLetIn else { return problem(visit, 403, .notProved) }
-        guard case .payment(let article) = question.purpose else { return letIn(visit, question, verdict) }
-        return go(visit, to: "/members", .init(kind: .good, text: .paid(visit(article.name), article.amount)))
     }
 
     func cancel(_ visit: Visit) async throws(CallFault) -> Response {
@@ -115,7 +120,8 @@ extension Shop {
             return try await call()
         } catch {
             guard let needed = error.problem?.approval else { throw error }
-            sessions.change(visit.id) { $0.question = OpenQuestion(needed, of: account, for: addition) }
+            let question = asked(needed, of: account, for: addition)
+            sessions.change(visit.id) { $0.question = question }
             return go(visit, to: "/wait")
         }
     }
@@ -175,8 +181,6 @@ extension Shop {
     }
 
     private func endedPage(_ visit: Visit, _ question: OpenQuestion, _ reason: Reason?) -> Response {
-        // Whoever holds the phone says that a stranger is at work here: nobody stays logged in under that name.
-        if reason == .fraud { sessions.end(of: question.account) }
         let next: (path: String, text: Words) =
             switch (reason, question.purpose) {
             case (.fraud, .login), (.frozen, .login), (.locked, .login): ("/unlock", .unlock)

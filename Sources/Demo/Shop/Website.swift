@@ -19,6 +19,15 @@ public final class Website: Sendable {
         /// By a code. That one was right is the relay's word alone.
         public let hasCode: Bool
 
+        init(
+            outcome: LoginOutcome, approval: Approval? = nil, fault: ReceiptFault? = nil, hasCode: Bool = false
+        ) {
+            self.outcome = outcome
+            self.approval = approval
+            self.fault = fault
+            self.hasCode = hasCode
+        }
+
         public var isLetIn: Bool { approval != nil || hasCode }
     }
 
@@ -38,6 +47,7 @@ public final class Website: Sendable {
 
     /// For every route that needs nothing of what is kept here.
     public let relay: RelayClient
+    let errands: Errands
     private let carrier: HTTP2Carrier
     private let bindings: BindingCheck
     private let receipts: ReceiptCheck
@@ -56,6 +66,7 @@ public final class Website: Sendable {
         carrier = try HTTP2Carrier(
             loop: loop, relay: access.relay, authority: access.authority, certificate: access.certificate,
             key: access.key)
+        errands = Errands(loop: loop)
         relay = RelayClient(
             Overheard(carrier: carrier, witness: witness), retries: Self.retries, time: loop.time,
             randomness: randomness)
@@ -67,7 +78,10 @@ public final class Website: Sendable {
         self.randomness = randomness
     }
 
-    public func close() async { await carrier.close() }
+    public func close() async {
+        await errands.close()
+        await carrier.close()
+    }
 
     // MARK: Phones
 
@@ -140,30 +154,26 @@ public final class Website: Sendable {
         return open
     }
 
-    /// Waits for the end, and looks whether it is what it says.
-    public func verdict(on login: OpenLogin) async throws(CallFault) -> Verdict {
-        await verdict(on: login, try await relay.wait(for: login))
-    }
-
-    /// The same of an end that is known. It can be had once: a success lets in once.
+    /// Waits for the end, and looks whether it is what it says. It can be had once: a success lets in once.
     ///
     /// - Parameter takesCodes: a code that the customer typed is good enough for this.
-    public func verdict(on login: OpenLogin, _ outcome: LoginOutcome, takesCodes: Bool = false) async -> Verdict {
-        guard outcome.isSuccess else {
-            _ = spend(login.asked.request)
-            return Verdict(outcome: outcome, approval: nil, fault: nil, hasCode: false)
-        }
+    public func verdict(on login: OpenLogin, takesCodes: Bool = false) async throws(CallFault) -> Verdict {
+        // However it ended, and whether or not anybody could say how.
+        defer { _ = spend(login.asked.request) }
+        let outcome = try await relay.wait(for: login)
+        guard outcome.isSuccess else { return Verdict(outcome: outcome) }
         if takesCodes, outcome.proof == .code {
             let isFirst = spend(login.asked.request)
-            return Verdict(outcome: outcome, approval: nil, fault: isFirst ? nil : .requestUsed, hasCode: isFirst)
+            return Verdict(outcome: outcome, fault: isFirst ? nil : .requestUsed, hasCode: isFirst)
         }
-        let phones = records.withLock { $0.customers[login.asked.username]?.phones ?? [] }
         do throws(ReceiptFault) {
+            let answered = try Answered(outcome)
+            let phones = records.withLock { $0.customers[login.asked.username]?.phones ?? [] }
             let approval = try await receipts.approval(
-                try Answered(outcome), to: login.asked, from: phones, at: time.now().seconds, spend: spend)
-            return Verdict(outcome: outcome, approval: approval, fault: nil, hasCode: false)
+                answered, to: login.asked, from: phones, at: time.now().seconds, spend: spend)
+            return Verdict(outcome: outcome, approval: approval)
         } catch {
-            return Verdict(outcome: outcome, approval: nil, fault: error, hasCode: false)
+            return Verdict(outcome: outcome, fault: error)
         }
     }
 

@@ -116,6 +116,14 @@ final class RunningShop: Sendable {
         }
     }
 
+    /// What the website does by itself has no answer that could be waited for.
+    func until(_ condition: () async throws -> Bool) async throws {
+        while try await !condition() {
+            let loop = group.loops[0]
+            await loop.perform { await loop.sleep(for: .milliseconds(50)) }
+        }
+    }
+
     func on<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let done = await group.loops[0].perform { () -> Result<Value, any Error> in
             do {

@@ -65,6 +65,21 @@ import Testing
         }
     }
 
+    /// An order's end is nobody's login: who asked reads why, and is out all the same.
+    @Test func endsSessionsWhenAnOrderWasAStrangers() async throws {
+        try await RunningShop.run { shop in
+            let (ada, phone) = try await shop.customer("ada")
+            _ = try await ada.get("/members")
+            _ = try await ada.go("/pay", ["article": "tea"])
+            try await shop.answer(phone) { _ in .fraud }
+            let refused = try await ada.get("/wait")
+            #expect(refused.title == "It was not done" && refused.text.contains("this was somebody else"))
+            #expect(try await ada.get("/members").location == "/login")
+            #expect(try await ada.get("/wait").title == "It was not done", "it can be read again")
+            #expect(try await ada.post("/phones/add").location == "/login")
+        }
+    }
+
     @Test func logsInByAnAppsCode() async throws {
         try await RunningShop.run { shop in
             let (ada, phone) = try await shop.customer("ada")

@@ -111,6 +111,47 @@ import Testing
         }
     }
 
+    /// Though nobody looks at the page that asked: the website itself waits for the answer.
+    @Test func endsSessionsAfterFraudByItself() async throws {
+        try await RunningShop.run { shop in
+            let (ada, phone) = try await shop.customer("ada")
+            let (bob, _) = try await shop.customer("bob")
+            let codes = try await makeCodes(ada, phone, shop)
+            let code = try #require(codes.split(separator: "<code>").dropFirst().first?.prefix { $0 != "<" })
+            let stranger = try shop.visitor()
+            _ = try await stranger.logIn("ada")
+            try await shop.answer(phone) { _ in .fraud }
+            try await shop.until { try await ada.get("/members").location == "/login" }
+            #expect(try await bob.get("/members").title == "Members")
+
+            _ = try await ada.logIn("ada")
+            #expect(try await ada.go("/unlock", ["code": String(code)]).text.contains("It is lifted."))
+            let number = try #require(try await ada.logIn("ada").number)
+            try await shop.answer(phone) { _ in .approve(number: number) }
+            _ = try await ada.get("/wait")
+            #expect(try await ada.go("/wait").title == "Members")
+            // A page that shows how it ended ends nothing.
+            for _ in 0..<2 { #expect(try await stranger.get("/wait").text.contains("this was somebody else")) }
+            #expect(try await ada.get("/members").title == "Members")
+        }
+    }
+
+    /// Who has said yes before is not let in behind a fraud.
+    @Test func forgetsWhatWasSaidBeforeAFraud() async throws {
+        try await RunningShop.run { shop in
+            let (_, phone) = try await shop.customer("ada")
+            let (first, second) = (try shop.visitor(), try shop.visitor())
+            let number = try #require(try await first.logIn("ada").number)
+            try await shop.answer(phone) { _ in .approve(number: number) }
+            _ = try await first.get("/wait")
+            _ = try await second.logIn("ada")
+            try await shop.answer(phone) { _ in .fraud }
+            #expect(try await second.get("/wait").text.contains("this was somebody else"))
+            #expect(try await first.post("/wait").location != "/members")
+            #expect(try await first.get("/members").location == "/login")
+        }
+    }
+
     @Test func leavesOperatorsLocksToOperators() async throws {
         try await RunningShop.run { shop in
             let (ada, _) = try await shop.customer("ada")

@@ -2,6 +2,7 @@ import EventLoop
 import HTTP
 import TestSupport
 import Testing
+import TwoefayClient
 import World
 
 @testable import Demo
@@ -50,12 +51,26 @@ import World
         #expect(sessions.find(renewed) == nil)
     }
 
-    @Test func endsTheSessionsOfOneCustomer() {
+    private func question(_ account: String, _ challenge: String) -> OpenQuestion {
+        OpenQuestion(account: account, purpose: .login, challenge: challenge, number: nil, end: Task { nil })
+    }
+
+    /// By what the phone has said: who asked reads it still, and is in no more.
+    @Test(arguments: [(Reason.fraud, true), (.frozen, true), (.denied, false), (nil, false)])
+    func endsTheSessionsOfOneCustomer(reason: Reason?, isEnd: Bool) {
         let sessions = Sessions(time: TestTime(), randomness: SystemRandomness())
-        func begin(_ account: String) -> String { sessions.renew(sessions.begin().id) { $0.account = account } }
-        let (first, second, other) = (begin("ada"), begin("ada"), begin("bob"))
-        sessions.end(of: "ada")
-        #expect(sessions.find(first) == nil && sessions.find(second) == nil && sessions.find(other) != nil)
+        func begin(_ change: (inout Session) -> Void) -> String { sessions.renew(sessions.begin().id, change) }
+        let asked = question("ada", "c1")
+        let (inside, other) = (begin { $0.account = "ada" }, begin { $0.account = "bob" })
+        let asking = begin { ($0.account, $0.entrance, $0.question) = ("ada", .phone, asked) }
+        let stranger = begin { $0.question = asked }
+        let earlier = begin { $0.question = question("ada", "c0") }
+        sessions.heed(reason, of: "ada", "c1")
+        #expect((sessions.find(inside) == nil) == isEnd)
+        #expect((sessions.find(asking)?.account == nil) == isEnd && sessions.find(asking)?.question == asked)
+        #expect(sessions.find(stranger)?.question == asked && sessions.find(other)?.account == "bob")
+        // Whoever was asked before the freezing may be on the way out of it.
+        #expect((sessions.find(earlier) == nil) == (reason == .fraud))
     }
 
     @Test(arguments: [

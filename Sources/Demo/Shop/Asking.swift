@@ -1,0 +1,40 @@
+import TwoefayClient
+
+/// Somebody is asked. From then on the website itself waits for the end: who asked may close the browser, and what an end
+/// means for the customer is done all the same, once, and here. Pages only show how it stands.
+extension Shop {
+    func ask(
+        _ login: LoginRequest, for purpose: OpenQuestion.Purpose
+    ) async throws(CallFault) -> OpenQuestion {
+        let open = try await website.ask(login)
+        return question(login.username, purpose, open.challenge, open.number) { [website] () throws(CallFault) in
+            try await website.verdict(on: open, takesCodes: purpose.takesCodes)
+        }
+    }
+
+    /// It was the relay that asked: it wants this yes itself, and looks whether it was given when the call is repeated.
+    func asked(
+        _ needed: Problem.NeededApproval, of account: String, for addition: OpenQuestion.Addition
+    ) -> OpenQuestion {
+        question(account, .addition(addition), needed.challenge, needed.number) { [website] () throws(CallFault) in
+            .init(outcome: try await website.relay.wait(for: needed.challenge))
+        }
+    }
+
+    private func question(
+        _ account: String, _ purpose: OpenQuestion.Purpose, _ challenge: String, _ number: String?,
+        _ wait: @escaping @Sendable () async throws(CallFault) -> Website.Verdict
+    ) -> OpenQuestion {
+        let end = website.errands.begin { [sessions] () -> Website.Verdict? in
+            do throws(CallFault) {
+                let verdict = try await wait()
+                sessions.heed(verdict.outcome.reason, of: account, challenge)
+                return verdict
+            } catch {
+                // Longer than any question lives the relay has not said what became of it.
+                return nil
+            }
+        }
+        return OpenQuestion(account: account, purpose: purpose, challenge: challenge, number: number, end: end)
+    }
+}
