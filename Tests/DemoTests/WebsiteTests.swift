@@ -1,3 +1,4 @@
+import Bytes
 import Crypto
 import EventLoop
 import HTTP
@@ -10,12 +11,14 @@ import World
 @testable import Demo
 
 @Suite(.timeLimit(.minutes(15))) struct WebsiteTests {
-    private func website(_ relay: FakeRelay, _ loop: EventLoop, _ address: WebAddress) throws -> Website {
+    private func website(
+        _ relay: FakeRelay, _ loop: EventLoop, _ address: WebAddress, _ time: any TimeSource = SystemTime()
+    ) throws -> Website {
         let issued = try relay.websites.issueClient(uri: "twoefay:website:shop", days: 1, at: loop.time.now())
         let access = WebsiteAccess(
             name: "shop", displayName: "The Shop", relay: address, authority: try relay.authority.certificatePEM(),
             certificate: try issued.certificatePEM(), key: try issued.keyPEM())
-        return try Website(access, loop: loop, randomness: SystemRandomness())
+        return try Website(access, loop: loop, time: time, randomness: SystemRandomness())
     }
 
     private static let asked: JSONObject = [
@@ -53,13 +56,7 @@ import World
 
     /// The phone reads a secret that the relay has not seen, another one for each customer.
     @Test func putsASecretOfItsOwnIntoTheCode() async throws {
-        let known: JSONObject = [
-            "token": "t",
-            "activation": [
-                "code": "C", "uri": "twoefay://enrol?code=C", "qr": "<svg/>", "expires_at": "2026-11-21T10:09:47.940Z",
-            ],
-        ]
-        let relay = try FakeRelay((201, known), (201, known))
+        let relay = try FakeRelay((201, Self.registered), (201, Self.registered))
         let uris = try await relay.run { loop, address in
             let website = try website(relay, loop, address)
             let uris = [
@@ -71,5 +68,81 @@ import World
         }
         #expect(uris.allSatisfy { $0.hasPrefix("twoefay://enrol?code=C&k=") } && uris[0] != uris[1])
         #expect(relay.asked.map { $0.body["username"] } == ["ada", "bob"])
+    }
+
+    private static let registered: JSONObject = [
+        "token": "t",
+        "activation": [
+            "code": "C", "uri": "twoefay://enrol?code=C", "qr": "<svg/>", "expires_at": "2026-11-21T10:09:47.940Z",
+        ],
+    ]
+
+    /// A phone that proves its key with the secret in `uri`, as the relay lists it.
+    private static func device(_ uri: String, _ state: String, of origin: String) throws -> JSONObject {
+        let k = try #require(uri.split(separator: "&k=").last.flatMap { Base64URL.decode(String($0)) })
+        let jwk = JSONValue.object(try P256PrivateKey.generate().publicKey.jwk)
+        let claims: JSONObject = ["v": 1, "aud": .string("\(origin)#shop"), "id_token": "t", "jwk": jwk]
+        let binding = JWS.sign(
+            header: ["typ": "twoefay-binding+jwt"], payload: JSONWriter.write(claims), secret: Secret(k))
+        return ["device": "d1", "state": .string(state), "jwk": jwk, "binding": .string(binding)]
+    }
+
+    private static func user(_ devices: JSONObject...) -> JSONObject {
+        ["token": "t", "state": "active", "factors": [], "devices": .array(devices.map { .object($0) })]
+    }
+
+    /// As long as the relay takes the code, and never a phone that somebody has yet to approve of. What the relay has no more
+    /// is believed no more.
+    @Test(arguments: [
+        (Duration.zero, "active", true), (.seconds(600), "active", true), (.seconds(600), "suspended", true),
+        (.zero, "waiting", false), (.seconds(660), "active", false),
+    ]) func believesAPhoneWhileItsCodeIsGood(age: Duration, state: String, isBelieved: Bool) async throws {
+        let relay = try FakeRelay((201, Self.registered))
+        let pinned = try await relay.run { loop, address in
+            let time = TestTime()
+            let website = try website(relay, loop, address, time)
+            let uri = try await website.register("ada", email: "ada@example.com")
+            let device = try Self.device(uri, state, of: address.text)
+            for devices in [Self.user(device), Self.user()] { relay.answer(200, devices) }
+            time.advance(by: age)
+            var pinned: [Set<String>] = []
+            for _ in 0..<2 {
+                try await website.pinPhones(of: "ada")
+                pinned.append(website.pinned(of: "ada"))
+            }
+            await website.close()
+            return pinned
+        }
+        #expect(pinned == [isBelieved ? ["d1"] : [], []])
+    }
+
+    @Test func remembersNoLoginThatIsOver() async throws {
+        let denied: JSONObject = ["login": "failure", "challenge": "c1", "steps": [], "reason": "denied"]
+        let relay = try FakeRelay((201, Self.asked), (200, denied), (201, Self.asked))
+        relay.answer(404, ["code": "not_found"])
+        for _ in 0..<3 { relay.answer(201, Self.asked) }
+        let counts = try await relay.run { loop, address in
+            let time = TestTime()
+            let website = try website(relay, loop, address, time)
+            var counts: [Int] = []
+            func ask() async throws -> OpenLogin {
+                let login = try await website.ask(LoginRequest(username: "ada"))
+                counts.append(website.openCount)
+                return login
+            }
+            _ = try await website.verdict(on: try await ask())
+            counts.append(website.openCount)
+            let unknown = try await ask()
+            await #expect(throws: CallFault.self) { try await website.verdict(on: unknown) }
+            counts.append(website.openCount)
+            // Nobody waits for these.
+            _ = try await ask()
+            _ = try await ask()
+            time.advance(by: .seconds(720))
+            _ = try await ask()
+            await website.close()
+            return counts
+        }
+        #expect(counts == [1, 0, 1, 0, 1, 2, 1])
     }
 }

@@ -54,7 +54,9 @@ extension Demo {
             guard let pushService = stage.pushService else { throw interrupted }
             let website: Website
             do {
-                website = try Website(access, loop: stage.loop, randomness: randomness) { story.message($0) }
+                website = try Website(access, loop: stage.loop, time: stage.loop.time, randomness: randomness) {
+                    story.message($0)
+                }
             } catch {
                 throw Failure(.failed, "the website's certificate does not work: \(error)", next: "Try again.")
             }

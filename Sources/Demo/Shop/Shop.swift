@@ -31,7 +31,7 @@ public final class Shop: Pages {
         _ access: WebsiteAccess, house: PageHouse, port: UInt16, loop: EventLoop, randomness: any Randomness,
         cost: PasswordHash.Cost = .usual, witness: @escaping Witness, shown: @escaping @Sendable (String) -> Void
     ) throws(CallFault) {
-        website = try Website(access, loop: loop, randomness: randomness, witness: witness)
+        website = try Website(access, loop: loop, time: loop.time, randomness: randomness, witness: witness)
         do {
             passwords = try Passwords(cost: cost, randomness: randomness)
         } catch {

@@ -33,16 +33,9 @@ public final class Website: Sendable {
 
     /// What a website keeps in its database.
     private struct Records {
-        struct Customer {
-            let token: String
-            /// One for each activation that no phone was pinned by yet.
-            var secrets: [Secret] = []
-            var phones: [PinnedPhone] = []
-        }
-
-        var customers: [String: Customer] = [:]
-        /// The nonces of logins that are not over.
-        var openRequests: Set<String> = []
+        var customers: [String: KnownPhones] = [:]
+        /// The nonces of logins that are not over, and when each is at the latest.
+        var openRequests: [String: Instant] = [:]
     }
 
     /// For every route that needs nothing of what is kept here.
@@ -57,24 +50,29 @@ public final class Website: Sendable {
 
     /// Numbers have two digits, as this website's policy at the relay says.
     private static let digits = 2
+    /// An activation's code is good for ten minutes, and a phone may take it in the last second.
+    private static let codeLife = Duration.seconds(11 * 60)
+    /// Nothing that was asked lives longer: see `RelayClient.wait`.
+    private static let questionLife = Duration.seconds(12 * 60)
     /// Somebody looks at a page meanwhile.
     private static let retries = RetryPolicy(patience: .seconds(4))
 
     public init(
-        _ access: WebsiteAccess, loop: EventLoop, randomness: any Randomness, witness: @escaping Witness = { _ in }
+        _ access: WebsiteAccess, loop: EventLoop, time: any TimeSource, randomness: any Randomness,
+        witness: @escaping Witness = { _ in }
     ) throws(CallFault) {
         carrier = try HTTP2Carrier(
             loop: loop, relay: access.relay, authority: access.authority, certificate: access.certificate,
             key: access.key)
         errands = Errands(loop: loop)
         relay = RelayClient(
-            Overheard(carrier: carrier, witness: witness), retries: Self.retries, time: loop.time,
+            Overheard(carrier: carrier, witness: witness), retries: Self.retries, time: time,
             randomness: randomness)
         bindings = BindingCheck(origin: access.relay.text, website: access.name)
         receipts = ReceiptCheck(
             origin: access.relay.text, website: access.name, displayName: access.displayName,
             leastDigits: Self.digits)
-        time = loop.time
+        self.time = time
         self.randomness = randomness
     }
 
@@ -99,7 +97,7 @@ public final class Website: Sendable {
             token = try await relay.user(username).token
             activation = try await relay.activation(for: username)
         }
-        records.withLock { $0.customers[username] = .init(token: token) }
+        records.withLock { $0.customers[username] = KnownPhones(token: token) }
         return uri(of: activation, for: username)
     }
 
@@ -110,35 +108,31 @@ public final class Website: Sendable {
 
     private func uri(of activation: Activation, for username: String) -> String {
         let k = Secret(randomness.bytes(32))
-        records.withLock { $0.customers[username]?.secrets.append(k) }
+        let end = time.instant() + Self.codeLife
+        records.withLock { $0.customers[username]?.expect(k, activation.code, until: end) }
+        errands.begin { [self] in
+            // A last look, for a phone that came while nobody was on a page that looks for it.
+            await carrier.pause(for: Self.codeLife - .seconds(30))
+            _ = try? await pinPhones(of: username)
+            records.withLock { $0.customers[username]?.expectNoMore(activation.code) }
+        }
         return activation.uri(with: k)
     }
 
-    /// Takes a phone's key for the customer's where the phone itself says so. From then on nobody can put another in its
-    /// place. A phone that proves nothing is passed over: what it signs is not believed.
+    /// Looks which phones have come, and which have gone: see `KnownPhones`.
     ///
     /// - Returns: the customer as the relay has them.
     @discardableResult
     public func pinPhones(of username: String) async throws(CallFault) -> RelayUser {
         let user = try await relay.user(username)
-        records.withLock { records in
-            guard var customer = records.customers[username] else { return }
-            for device in user.devices where !customer.phones.contains(where: { $0.device == device.id }) {
-                for (index, k) in customer.secrets.enumerated() {
-                    guard let phone = try? bindings.pinned(device, token: customer.token, k: k) else { continue }
-                    customer.phones.append(phone)
-                    customer.secrets.remove(at: index)
-                    break
-                }
-            }
-            records.customers[username] = customer
-        }
+        let now = time.instant()
+        records.withLock { $0.customers[username]?.look(at: user.devices, by: bindings, at: now) }
         return user
     }
 
     /// What that phone signs is not believed any more, whatever the relay says of it.
     func unpin(_ device: String, of username: String) {
-        records.withLock { $0.customers[username]?.phones.removeAll { $0.device == device } }
+        records.withLock { $0.customers[username]?.unpin(device) }
     }
 
     /// By the ids of the phones.
@@ -150,9 +144,17 @@ public final class Website: Sendable {
 
     public func ask(_ login: LoginRequest) async throws(CallFault) -> OpenLogin {
         let open = try await relay.ask(login)
-        _ = records.withLock { $0.openRequests.insert(open.asked.request) }
+        let now = time.instant()
+        records.withLock { records in
+            // Whoever asks and does not wait for the verdict leaves nothing behind for ever.
+            records.openRequests = records.openRequests.filter { $0.value > now }
+            records.openRequests[open.asked.request] = now + Self.questionLife
+        }
         return open
     }
+
+    /// How many logins are not over.
+    var openCount: Int { records.withLock { $0.openRequests.count } }
 
     /// Waits for the end, and looks whether it is what it says. It can be had once: a success lets in once.
     ///
@@ -168,7 +170,7 @@ public final class Website: Sendable {
         }
         do throws(ReceiptFault) {
             let answered = try Answered(outcome)
-            let phones = records.withLock { $0.customers[login.asked.username]?.phones ?? [] }
+            let phones = await phones(of: login.asked.username, with: answered.device)
             let approval = try await receipts.approval(
                 answered, to: login.asked, from: phones, at: time.now().seconds, spend: spend)
             return Verdict(outcome: outcome, approval: approval)
@@ -177,5 +179,18 @@ public final class Website: Sendable {
         }
     }
 
-    private func spend(_ request: String) -> Bool { records.withLock { $0.openRequests.remove(request) != nil } }
+    /// Where that one is none of them, it may have been bound while nobody looked.
+    private func phones(of username: String, with device: String) async -> [PinnedPhone] {
+        let now = time.instant()
+        let isExpected = records.withLock { records in
+            guard let customer = records.customers[username] else { return false }
+            return customer.isExpecting(at: now) && !customer.phones.contains { $0.device == device }
+        }
+        if isExpected { _ = try? await pinPhones(of: username) }
+        return records.withLock { $0.customers[username]?.phones ?? [] }
+    }
+
+    private func spend(_ request: String) -> Bool {
+        records.withLock { $0.openRequests.removeValue(forKey: request) != nil }
+    }
 }

@@ -152,6 +152,19 @@ import Testing
         }
     }
 
+    /// Nobody has looked at a page of the website since the phone read the code.
+    @Test func knowsThePhoneThatWasBoundUnseen() async throws {
+        try await RunningShop.run { shop in
+            let newcomer = try shop.visitor()
+            let phone = try await shop.phone("Unseen", reading: try await newcomer.signUp("ada"))
+            let ada = try shop.visitor()
+            let number = try #require(try await ada.logIn("ada").number)
+            try await shop.answer(phone) { _ in .approve(number: number) }
+            _ = try await ada.get("/wait")
+            #expect(try await ada.go("/wait").text.contains("we have checked its signature"))
+        }
+    }
+
     @Test func leavesOperatorsLocksToOperators() async throws {
         try await RunningShop.run { shop in
             let (ada, _) = try await shop.customer("ada")
