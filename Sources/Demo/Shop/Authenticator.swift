@@ -83,19 +83,28 @@ extension Shop {
         }
     }
 
-    func removeAuthenticatorPage(_ visit: Visit) -> Response {
-        page(
+    func removeAuthenticatorPage(
+        _ visit: Visit, _ account: String, status: Int = 200
+    ) async throws(CallFault) -> Response {
+        let stays = WhatStays(withoutApp: try await website.relay.user(account))
+        let fields = stays.isStrong ? "" : Self.warned
+        return page(
             visit, .removeAuthenticator,
             """
             <div class="card">
             <p>\(visit(.removeAuthenticatorSure))</p>
-            \(form(visit, "/totp/remove", "", Button(.removeAuthenticator, style: "danger primary")))
+            \(stays.isStrong ? nil : warning(visit, .lastAppGoes, stays))
+            \(form(visit, "/totp/remove", fields, Button(.removeAuthenticator, style: "danger primary")))
             <p><a class="button quiet" href="/totp">\(visit(.back))</a></p>
             </div>
-            """)
+            """, status: status)
     }
 
     func removeAuthenticator(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {
+        if !isWarned(visit) {
+            let stays = WhatStays(withoutApp: try await website.relay.user(account))
+            guard stays.isStrong else { return try await removeAuthenticatorPage(visit, account, status: 409) }
+        }
         do throws(CallFault) {
             try await website.relay.dropTOTP(of: account)
         } catch  where error.problem?.code == .notFound {

@@ -132,6 +132,22 @@ extension Words {
         case .remove(let name): "Remove \(name)"
         case .removeSure(let name): "Remove \(name)? To be used again it has to be bound anew."
 
+        case .removeLastPhone: "Remove your last phone"
+        case .lostPhone: "If it was lost or stolen, remove it: whoever has it can answer nothing any more."
+        case .lastPhoneGoes:
+            "This is your last phone. Without one nobody asks you before somebody gets in under your name, and nothing can be ordered."
+        case .lastAppGoes: "You have no phone. With the app goes the last thing to log in with that only you have."
+        case .whatStays: "What is left to log in with"
+        case .nothingStays: "Nothing is left to log in with. Not even you get in then, until our staff help."
+        case .messagesStay:
+            "Whoever knows your password and reads one of your messages is in then, and can bind a phone of their own."
+        case .stayPhone: "your phone"
+        case .stayApp: "your authenticator app"
+        case .stayToken: "your hardware token"
+        case .stayRecoveryCode: "a recovery code, each of them once"
+        case .stayText(let to): "a code by text message to \(to)"
+        case .stayMail(let to): "a code by mail to \(to)"
+
         case .authenticatorUse:
             "An app that shows a new code every 30 seconds. It works where your phone has no connection."
         case .authenticatorIsThere: "Your app is set up"

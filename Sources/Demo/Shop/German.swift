@@ -135,6 +135,24 @@ extension Words {
         case .remove(let name): "\(name) entfernen"
         case .removeSure(let name): "\(name) entfernen? Um es wieder zu verwenden, müssen Sie es neu verbinden."
 
+        case .removeLastPhone: "Ihr letztes Handy entfernen"
+        case .lostPhone:
+            "Wenn es verloren oder gestohlen ist, entfernen Sie es: Wer es hat, kann damit nichts mehr beantworten."
+        case .lastPhoneGoes:
+            "Das ist Ihr letztes Handy. Ohne Handy fragt Sie niemand mehr, bevor jemand unter Ihrem Namen hineinkommt, und bestellen können Sie auch nicht."
+        case .lastAppGoes: "Sie haben kein Handy. Mit der App geht das Letzte zum Anmelden, was nur Sie haben."
+        case .whatStays: "Womit Sie sich dann noch anmelden können"
+        case .nothingStays:
+            "Es bleibt nichts, womit Sie sich anmelden können. Auch Sie kommen dann nicht mehr hinein, bis unsere Leute helfen."
+        case .messagesStay:
+            "Wer Ihr Passwort kennt und eine Ihrer Nachrichten liest, ist dann drin und kann ein eigenes Handy verbinden."
+        case .stayPhone: "Ihr Handy"
+        case .stayApp: "Ihre Authenticator-App"
+        case .stayToken: "Ihr Token"
+        case .stayRecoveryCode: "ein Notfallcode, jeder einmal"
+        case .stayText(let to): "ein Code per SMS an \(to)"
+        case .stayMail(let to): "ein Code per Mail an \(to)"
+
         case .authenticatorUse:
             "Eine App, die alle 30 Sekunden einen neuen Code zeigt. Sie geht auch, wenn Ihr Handy keine Verbindung hat."
         case .authenticatorIsThere: "Ihre App ist eingerichtet"

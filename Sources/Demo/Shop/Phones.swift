@@ -69,31 +69,44 @@ extension Shop {
         }
     }
 
-    func removePhonePage(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {
-        let phones = try await website.relay.user(account).devices
-        guard let phone = phones.first(where: { $0.id == visit.query["device"] }) else {
+    func removePhonePage(
+        _ visit: Visit, _ account: String, _ device: String?, status: Int = 200
+    ) async throws(CallFault) -> Response {
+        let user = try await website.relay.user(account)
+        guard let phone = user.devices.first(where: { $0.id == device && $0.state != .revoked }) else {
             return go(visit, to: "/phones")
         }
+        let stays = WhatStays(user, without: phone.id)
         let name = phone.name ?? visit(.namelessPhone)
-        let id: HTML = #"<input type="hidden" name="device" value="\#(phone.id)">"#
+        let fields: HTML = """
+            <input type="hidden" name="device" value="\(phone.id)">
+            \(stays.hasPhone ? nil : Self.warned)
+            """
         return page(
-            visit, .removePhone,
+            visit, stays.hasPhone ? .removePhone : .removeLastPhone,
             """
             <div class="card">
-            <p>\(visit(.removeSure(name)))</p>
-            \(form(visit, "/phones/remove", id, Button(.remove(name), style: "danger primary")))
+            <p>\(visit(.removeSure(name))) \(visit(.lostPhone))</p>
+            \(stays.hasPhone ? nil : warning(visit, .lastPhoneGoes, stays))
+            \(form(visit, "/phones/remove", fields, Button(.remove(name), style: "danger primary")))
             <p><a class="button quiet" href="/phones">\(visit(.back))</a></p>
             </div>
-            """)
+            """, status: status)
     }
 
     func removePhone(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {
+        let device = visit.field("device")
+        if !isWarned(visit) {
+            // It was not the last when the form was made.
+            let stays = WhatStays(try await website.relay.user(account), without: device)
+            guard stays.hasPhone else { return try await removePhonePage(visit, account, device, status: 409) }
+        }
         do throws(CallFault) {
-            try await website.relay.unbind(visit.field("device"), of: account)
+            try await website.relay.unbind(device, of: account)
         } catch  where error.problem?.code == .notFound {
             // It has gone.
         }
-        website.unpin(visit.field("device"), of: account)
+        website.unpin(device, of: account)
         return go(visit, to: "/phones", .init(kind: .good, text: .removed))
     }
 

@@ -45,6 +45,12 @@ enum Words: Sendable, Hashable {
     case remove(String)
     case removeSure(String)
 
+    // What is left when something is removed.
+    case removeLastPhone, lostPhone, lastPhoneGoes, lastAppGoes, whatStays, nothingStays, messagesStay
+    case stayPhone, stayApp, stayToken, stayRecoveryCode
+    case stayText(String)
+    case stayMail(String)
+
     // An app with codes, and recovery codes.
     case authenticatorUse, authenticatorIsThere, addAuthenticator, authenticatorAdded
     case removeAuthenticator, removeAuthenticatorSure, authenticatorRemoved

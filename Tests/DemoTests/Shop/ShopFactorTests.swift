@@ -36,6 +36,7 @@ import Testing
             #expect(
                 try await ada.go("/phones/rename", ["device": id, "name": "<b>Lost"]).text.contains("&lt;b&gt;Lost"))
             #expect(try await ada.get("/phones/remove?device=\(id)").text.contains("Remove &lt;b&gt;Lost?"))
+            #expect(!(try await ada.get("/phones/remove?device=\(id)").text.contains("last phone")))
             let left = try await ada.go("/phones/remove", ["device": id])
             #expect(left.text.ranges(of: "Bound, and its key checked").count == 1)
             #expect(try await ada.post("/phones/rename", ["device": "0", "name": "x"]).location == "/phones")
@@ -80,6 +81,36 @@ import Testing
         }
     }
 
+    /// With the last phone goes what makes the account safe: nobody loses it by one press.
+    @Test func warnsBeforeTheLastPhoneGoes() async throws {
+        try await RunningShop.run { shop in
+            let (ada, _) = try await shop.customer("ada")
+            let id = try #require(try await ada.get("/phones").between("/phones/remove?device=", "\""))
+            let warning = try await ada.get("/phones/remove?device=\(id)")
+            #expect(warning.title == "Remove your last phone")
+            // What is left, and what it is worth.
+            #expect(warning.text.contains("<li>a code by mail to") && !warning.text.contains("<li>a recovery code"))
+            #expect(warning.text.contains("Whoever knows your password and reads one of your messages is in then"))
+            // A form from before the warning, such as of a page where there was another phone.
+            let early = try await ada.post("/phones/remove", ["device": id])
+            #expect(early.status == 409 && early.title == "Remove your last phone")
+            #expect(try await ada.get("/phones").text.contains("Bound, and its key checked"))
+            let gone = try await ada.go("/phones/remove", ["device": id, "last": "yes"])
+            #expect(gone.text.contains("The phone is removed.") && gone.text.contains("You have bound no phone yet."))
+            #expect(try await ada.go("/pay", ["article": "tea"]).title == "My phones")
+        }
+    }
+
+    @Test func warnsInGerman() async throws {
+        try await RunningShop.run { shop in
+            let (ada, _) = try await shop.customer("ada")
+            _ = try await ada.go("/language", ["language": "de", "back": "/phones"])
+            let id = try #require(try await ada.get("/phones").between("/phones/remove?device=", "\""))
+            let warning = try await ada.get("/phones/remove?device=\(id)")
+            #expect(warning.title == "Ihr letztes Handy entfernen" && warning.text.contains("<li>ein Code per Mail an"))
+        }
+    }
+
     @Test func logsInByAnAppsCode() async throws {
         try await RunningShop.run { shop in
             let (ada, phone) = try await shop.customer("ada")
@@ -106,8 +137,16 @@ import Testing
             let members = try await elsewhere.go("/code", ["code": try await code("now + 30 seconds")])
             #expect(members.title == "Members" && members.text.contains("A code of your authenticator app"))
 
-            _ = try await ada.get("/totp/remove")
-            #expect(try await ada.go("/totp/remove").text.contains("The app is removed."))
+            // A phone is left: that is warning enough. Without one the app is the last that is any good.
+            let id = try #require(try await ada.get("/phones").between("/phones/remove?device=", "\""))
+            let phoneGoes = try await ada.get("/phones/remove?device=\(id)").text
+            #expect(phoneGoes.contains("<li>your authenticator app"))
+            #expect(!phoneGoes.contains("reads one of your messages"))
+            #expect(!(try await ada.get("/totp/remove").text.contains("reads one of your messages")))
+            _ = try await ada.post("/phones/remove", ["device": id, "last": "yes"])
+            #expect(try await ada.get("/totp/remove").text.contains("reads one of your messages"))
+            #expect(try await ada.post("/totp/remove").status == 409)
+            #expect(try await ada.go("/totp/remove", ["last": "yes"]).text.contains("The app is removed."))
         }
     }
 
