@@ -23,18 +23,12 @@ extension Shop {
     ) async throws(CallFault) -> Response {
         try await asking(visit, account, for: .recoveryCodes) { () throws(CallFault) in
             let codes = try await website.relay.recoveryCodes(for: account, approval: approval)
-            sessions.change(visit.id) { $0.recoveryCodes = codes }
-            return go(visit, to: "/recovery/codes")
+            return recoveryCodesPage(visit, codes)
         }
     }
 
-    func recoveryCodesPage(_ visit: Visit) -> Response {
-        let codes: [String]? =
-            sessions.change(visit.id) { session in
-                defer { session.recoveryCodes = nil }
-                return session.recoveryCodes
-            } ?? nil
-        guard let codes else { return go(visit, to: "/recovery") }
+    /// Shown once: by the very answer that made them. The website keeps none, for no other page.
+    private func recoveryCodesPage(_ visit: Visit, _ codes: [String]) -> Response {
         let items = codes.map { code -> HTML in "<li><code>\(code)</code></li>" }
         return page(
             visit, .recoveryCodes,

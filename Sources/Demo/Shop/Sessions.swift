@@ -21,8 +21,6 @@ struct Session: Sendable {
     /// What stands on the screen for a phone to read.
     var activation: Activation?
     var authenticator: RelayClient.TOTPSetup?
-    /// To be shown once.
-    var recoveryCodes: [String]?
 
     struct Activation: Sendable {
         let uri: String

@@ -8,7 +8,7 @@ import World
 /// The sample website: customers sign up with a name and a password, bind their phones, and log in with both.
 ///
 /// Every page is made here, and works without a script. What changes something is a POST with the session's own token in
-/// it, answered with the address of a page; a GET shows.
+/// it, answered with the address of a page, or with what is shown once; a GET shows.
 public final class Shop: Pages {
     static let files: [PageFile] = [.baseCSS, .shopCSS, .shopJS, .iconSVG]
     static let name = "The Shop"
@@ -107,16 +107,14 @@ public final class Shop: Pages {
         case "POST /totp/remove": return try await removeAuthenticator(visit, account)
         case "GET /recovery": return try await recoveryPage(visit, account)
         case "POST /recovery": return try await makeRecoveryCodes(visit, account)
-        case "GET /recovery/codes": return recoveryCodesPage(visit)
         default: return membersPage(visit, account)
         }
     }
 
     private static let forMembers: Set<String> = [
         "GET /members", "POST /pay", "GET /phones", "POST /phones/rename", "GET /phones/remove", "POST /phones/remove",
-        "GET /phones/add",
-        "POST /phones/add", "GET /phones/state", "GET /totp", "POST /totp", "GET /totp/confirm", "POST /totp/confirm",
-        "GET /totp/remove", "POST /totp/remove", "GET /recovery", "POST /recovery", "GET /recovery/codes",
+        "GET /phones/add", "POST /phones/add", "GET /phones/state", "GET /totp", "POST /totp", "GET /totp/confirm",
+        "POST /totp/confirm", "GET /totp/remove", "POST /totp/remove", "GET /recovery", "POST /recovery",
     ]
 
     /// The cookie, where the browser does not know it yet or the session has another id now.
