@@ -28,25 +28,3 @@ struct OpenQuestion: Sendable, Equatable {
 
     var takesCodes: Bool { purpose.takesCodes }
 }
-
-/// What the shop sells.
-enum Article: String, Sendable, CaseIterable {
-    case tea, kettle, samovar
-
-    /// As the relay reads amounts: `number-below` of its policies goes by it.
-    var amount: String {
-        switch self {
-        case .tea: "4.50 EUR"
-        case .kettle: "38.00 EUR"
-        case .samovar: "249.00 EUR"
-        }
-    }
-
-    var name: Words {
-        switch self {
-        case .tea: .tea
-        case .kettle: .kettle
-        case .samovar: .samovar
-        }
-    }
-}

@@ -87,7 +87,7 @@ extension Shop {
             return letIn(visit, question, verdict)
         case .payment(let article):
             guard let verdict, verdict.isLetIn else { return problem(visit, 403, .notProved) }
-            return go(visit, to: "/members", .init(kind: .good, text: .paid(visit(article.name), article.amount)))
+            return paid(visit, article)
         }
     }
 

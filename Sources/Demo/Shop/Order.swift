@@ -1,0 +1,77 @@
+import HTTP
+import TwoefayClient
+
+/// An order that the phone has to sign: what it is and what it costs stand in the question, and in the phone's signature. No
+/// code will do, since none shows what it is for.
+extension Shop {
+    func orders(_ visit: Visit) -> HTML {
+        let articles = Article.allCases.map { article -> HTML in
+            """
+            <li>
+            <span>\(visit(article.name))<br><span class="muted">\(article.amount)</span></span>
+            \(buy(visit, article))
+            </li>
+            """
+        }
+        return """
+            <h2>\(visit(.order))</h2>
+            <div class="card">
+            <p>\(visit(.orderHint))</p>
+            <ul class="list">
+            \(articles)
+            </ul>
+            </div>
+            """
+    }
+
+    private func buy(_ visit: Visit, _ article: Article) -> HTML {
+        let what: HTML = #"<input type="hidden" name="article" value="\#(article.rawValue)">"#
+        return form(visit, "/pay", what, Button(.pay(visit(article.name)), style: ""), style: "inline")
+    }
+
+    /// The prices are the website's own: a browser says what is bought, never what it costs.
+    func pay(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {
+        guard let article = Article(rawValue: visit.field("article")) else { return go(visit, to: "/members") }
+        try await website.pinPhones(of: account)
+        guard !website.pinned(of: account).isEmpty else {
+            return go(visit, to: "/phones", .init(kind: .warn, text: .payNeedsPhone))
+        }
+        let question = try await ask(
+            LoginRequest(
+                username: account, ip: visit.request.remote, userAgent: visit.browser, service: Self.name,
+                action: visit(.payment),
+                details: [
+                    .init(label: visit(.article), value: visit(article.name)),
+                    .init(label: "amount", value: article.amount),
+                ], languages: visit.language.rawValue, factors: [.push]), for: .payment(article))
+        sessions.change(visit.id) { $0.question = question }
+        return go(visit, to: "/wait")
+    }
+
+    /// The phone has signed for exactly this. A shop would send it now.
+    func paid(_ visit: Visit, _ article: Article) -> Response {
+        go(visit, to: "/members", .init(kind: .good, text: .paid(visit(article.name), article.amount)))
+    }
+}
+
+/// What the shop sells.
+enum Article: String, Sendable, CaseIterable {
+    case tea, kettle, samovar
+
+    /// As the relay reads amounts: `number-below` of its policies goes by it.
+    var amount: String {
+        switch self {
+        case .tea: "4.50 EUR"
+        case .kettle: "38.00 EUR"
+        case .samovar: "249.00 EUR"
+        }
+    }
+
+    var name: Words {
+        switch self {
+        case .tea: .tea
+        case .kettle: .kettle
+        case .samovar: .samovar
+        }
+    }
+}
