@@ -7,10 +7,16 @@ final class Customers: Sendable {
     /// Characters of a name.
     static let longestName = 64
 
+    struct Customer {
+        /// As it was signed up with. Swift takes two spellings of an accent for the same text; the relay goes by bytes.
+        let name: String
+        let password: PasswordHash
+    }
+
     private enum Entry {
         /// Somebody is signing up under that name.
         case reserved
-        case known(PasswordHash)
+        case known(Customer)
     }
 
     private let entries = Mutex<[String: Entry]>([:])
@@ -18,9 +24,9 @@ final class Customers: Sendable {
     private static let most = 10_000
 
     /// Nil where nobody has that name.
-    func password(of name: String) -> PasswordHash? {
-        guard case .known(let password) = entries.withLock({ $0[name] }) else { return nil }
-        return password
+    func find(_ name: String) -> Customer? {
+        guard case .known(let customer) = entries.withLock({ $0[name] }) else { return nil }
+        return customer
     }
 
     /// False where somebody has it: of two who sign up at once one gets it.
@@ -34,5 +40,7 @@ final class Customers: Sendable {
 
     func release(_ name: String) { entries.withLock { $0[name] = nil } }
 
-    func open(_ name: String, _ password: PasswordHash) { entries.withLock { $0[name] = .known(password) } }
+    func open(_ name: String, _ password: PasswordHash) {
+        entries.withLock { $0[name] = .known(Customer(name: name, password: password)) }
+    }
 }

@@ -41,14 +41,15 @@ extension Shop {
             return logInPage(visit, status: 429, .tooManyGuesses, fields: [.init("retry-after", String(seconds))])
         }
         let password = Secret(utf8: visit.form["password"] ?? "")
-        guard await passwords.matches(password, customers.password(of: name)) else {
+        let known = customers.find(name)
+        guard await passwords.matches(password, known?.password), let customer = known else {
             return logInPage(visit, status: 422, .wrongPassword)
         }
         throttle.succeeded(name)
         let question = try await ask(
             LoginRequest(
-                username: name, ip: visit.request.remote, userAgent: visit.browser, service: visit(.membersArea),
-                languages: visit.language.rawValue), for: .login)
+                username: customer.name, ip: visit.request.remote, userAgent: visit.browser,
+                service: visit(.membersArea), languages: visit.language.rawValue), for: .login)
         // Here already: whoever shares the session of before must share neither the question nor its end.
         let renewed = sessions.renew(visit.id) { $0.question = question }
         return go(visit, to: "/wait", renewed: renewed)

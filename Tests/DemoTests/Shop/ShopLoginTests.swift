@@ -111,6 +111,18 @@ import Testing
         }
     }
 
+    /// An accent may be a character of its own or part of one: keyboards differ.
+    @Test func knowsANameInEachOfItsSpellings() async throws {
+        try await RunningShop.run { shop in
+            let (_, phone) = try await shop.customer("zo\u{eb}")
+            let zoe = try shop.visitor()
+            let number = try #require(try await zoe.logIn("zoe\u{308}").number)
+            try await shop.answer(phone) { _ in .approve(number: number) }
+            _ = try await zoe.get("/wait")
+            #expect(try await zoe.go("/wait").text.contains("Hello, zo\u{eb}!"))
+        }
+    }
+
     /// Though nobody looks at the page that asked: the website itself waits for the answer.
     @Test func endsSessionsAfterFraudByItself() async throws {
         try await RunningShop.run { shop in
