@@ -214,10 +214,8 @@ let package = Package(
         tests(
             "Demo",
             [
-                "Bytes", "Crypto", "Demo", "EventLoop", "HTTP", "HTTP1", "JSON", "Log", "Phone", "TLS", "TestSupport",
-                "TwoefayClient", "World",
-                "twoefay",
-                "twoefayd",
+                "Bytes", "Crypto", "Demo", "EventLoop", "Geo", "HTTP", "HTTP1", "JSON", "Log", "Phone", "TLS",
+                "TestSupport", "TwoefayClient", "World", "twoefay", "twoefayd",
             ]),
         tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "TestSupport", "World"]),
         tests(

@@ -152,6 +152,7 @@ final class Stage {
         settings.push.keyID = team.keyID
         settings.push.teamID = team.teamID
         settings.push.authority = FileName("push-ca.pem")
+        settings.places = FileName("places.mmdb")
         if let catchers = plan.catchers {
             let caught = try self.caught(by: catchers, installation)
             settings.mail = caught.mail
@@ -163,6 +164,8 @@ final class Stage {
                 Files.resolve("AuthKey_\(team.keyID).p8", in: directory), try team.key.pem().reveal(), mode: 0o600)
             try Files.create(
                 Files.resolve("push-ca.pem", in: directory), try team.authority.certificatePEM(), mode: 0o644)
+            let places = OwnPlace.database(at: loop.time.now().seconds)
+            try Files.create(Files.resolve("places.mmdb", in: directory), places, mode: 0o644)
             Files.remove(installation.settingsPath)
             try Files.create(
                 installation.settingsPath, Array(SettingsExample.annotated(settings).utf8), mode: 0o600)
