@@ -58,20 +58,27 @@ extension Shop {
         guard visit.session.account != nil else {
             return """
                 <nav aria-label="\(visit(.menu))">
-                <a href="/login">\(visit(.logIn))</a>
-                <a href="/signup">\(visit(.signUp))</a>
+                \(link(visit, "/login", .logIn))
+                \(link(visit, "/signup", .signUp))
                 </nav>
                 """
         }
         return """
             <nav aria-label="\(visit(.menu))">
-            <a href="/members">\(visit(.members))</a>
-            <a href="/phones">\(visit(.phones))</a>
-            <a href="/totp">\(visit(.authenticator))</a>
-            <a href="/recovery">\(visit(.recoveryCodes))</a>
+            \(link(visit, "/members", .members))
+            \(link(visit, "/phones", .phones))
+            \(link(visit, "/totp", .authenticator))
+            \(link(visit, "/recovery", .recoveryCodes))
             \(form(visit, "/logout", "", .init(.logOut, style: "quiet"), style: "inline"))
             </nav>
             """
+    }
+
+    /// The one where the visitor is, or something below it, is marked.
+    private func link(_ visit: Visit, _ path: String, _ text: Words) -> HTML {
+        let isHere = "\(visit.request.path)/".hasPrefix("\(path)/")
+        let mark: HTML = isHere ? #" aria-current="page""# : ""
+        return #"<a href="\#(path)"\#(mark)>\#(visit(text))</a>"#
     }
 
     private func languages(_ visit: Visit) -> HTML {
@@ -166,6 +173,8 @@ extension Shop {
         _ visit: Visit, _ name: String, _ label: Words, value: String = "", attributes: HTML = #"type="text""#,
         hint: Words? = nil, fault: Words? = nil
     ) -> HTML {
+        // What is wrong may be just what was said before: once is enough.
+        let hint = hint == fault ? nil : hint
         let hinted = hint.map { words -> HTML in #"<p class="hint" id="\#(name)-hint">\#(visit(words))</p>"# }
         let wrong = fault.map { words -> HTML in #"<p class="error" id="\#(name)-error">\#(visit(words))</p>"# }
         let described = [hint.map { _ in "\(name)-hint" }, fault.map { _ in "\(name)-error" }].compactMap { $0 }

@@ -56,10 +56,15 @@ extension Shop {
             <li>\(visit(.typeItsCode))</li>
             </ol>
             \(qr(visit, setup.uri, .qrOfSecret))
-            <p>\(visit(.secretIs)) <span class="code">\(setup.secret)</span></p>
+            <p>\(visit(.secretIs)) <span class="code">\(Self.inGroups(setup.secret))</span></p>
             \(form(visit, "/totp/confirm", code, Button(.confirm)))
             </div>
             """, status: status, fields: fields)
+    }
+
+    /// As people read out what they type; apps pass over the gaps.
+    private static func inGroups(_ secret: String) -> String {
+        secret.enumerated().map { $0 > 0 && $0 % 4 == 0 ? " \($1)" : "\($1)" }.joined()
     }
 
     func confirmAuthenticator(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {

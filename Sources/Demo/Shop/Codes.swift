@@ -23,7 +23,7 @@ extension Shop {
         let code = field(
             visit, "code", .code,
             attributes: #"class="digits" autocomplete="one-time-code" inputmode="numeric" maxlength="64" required"#,
-            fault: fault)
+            hint: Self.source(factors, outcome), fault: fault)
         let number = question.number.map { number -> HTML in
             #"<p class="small muted">\#(visit(.orNumber(number)))</p>"#
         }
@@ -42,6 +42,13 @@ extension Shop {
             \(form(visit, "/wait/cancel", "", Button(.cancel, style: "quiet"), style: "inline"))
             </div>
             """, status: status, awaits: "/wait/state?at=/code", fields: fields)
+    }
+
+    /// Where a code is to be had at once, while it is still the phone that is asked.
+    private static func source(_ factors: [RelayUser.OwnFactor], _ outcome: LoginOutcome?) -> Words? {
+        guard outcome?.factor == .push || outcome?.factor == .pull else { return nil }
+        if factors.contains(where: { $0.kind == .totp }) { return .typeAppCode }
+        return factors.contains { $0.kind == .hotp } ? .typeTokenCode : nil
     }
 
     private func sender(_ visit: Visit, _ factor: RelayUser.OwnFactor, _ text: Words) -> HTML {

@@ -6,6 +6,7 @@ import World
 /// The first half of a login: name and password. The second half is the phone's, on the waiting page.
 extension Shop {
     func logInPage(_ visit: Visit, status: Int = 200, _ fault: Words? = nil, fields: [Fields.Field] = []) -> Response {
+        let focus: HTML = fault == nil ? "" : " autofocus"
         let inputs: [HTML] = [
             field(
                 visit, "name", .userName, value: visit.field("name"),
@@ -16,7 +17,7 @@ extension Shop {
             ),
             field(
                 visit, "password", .password,
-                attributes: #"type="password" autocomplete="current-password" maxlength="1000" required"#),
+                attributes: #"type="password" autocomplete="current-password" maxlength="1000" required\#(focus)"#),
         ]
         let wrong = fault.map { words -> HTML in #"<p class="notice bad" role="alert">\#(visit(words))</p>"# }
         return page(

@@ -107,7 +107,8 @@ import Testing
             _ = try await ada.go("/language", ["language": "de", "back": "/phones"])
             let id = try #require(try await ada.get("/phones").between("/phones/remove?device=", "\""))
             let warning = try await ada.get("/phones/remove?device=\(id)")
-            #expect(warning.title == "Ihr letztes Handy entfernen" && warning.text.contains("<li>ein Code per Mail an"))
+            #expect(warning.title == "Ihr letztes Telefon entfernen")
+            #expect(warning.text.contains("<li>ein Code per Mail an"))
         }
     }
 
@@ -118,6 +119,10 @@ import Testing
             let (_, setup) = try await approve(ada, phone, shop, try await ada.go("/totp"))
             #expect(setup.title == "Set up an app" && setup.text.contains("<svg"))
             let secret = try #require(setup.between(#"<span class="code">"#, "<"))
+            // In groups, as one types it.
+            #expect(secret.split(separator: " ").map(\.count) == Array(repeating: 4, count: 8))
+            #expect(setup.text.contains(#"<a href="/totp" aria-current="page">Authenticator app</a>"#))
+            #expect(setup.text.contains(#"<a href="/phones">"#))
             func code(_ now: String) async throws -> String {
                 let shown = try await Child.run("oathtool", ["--totp", "--base32", "--now", now, secret])
                 return String(shown.output.prefix(6))
@@ -128,7 +133,9 @@ import Testing
 
             let elsewhere = try shop.visitor()
             _ = try await elsewhere.logIn("ada")
-            #expect(try await elsewhere.get("/code").title == "Enter a code")
+            let asked = try await elsewhere.get("/code")
+            // The phone is asked still, and the app has a code all the same.
+            #expect(asked.title == "Enter a code" && asked.text.contains("the code that your authenticator app shows"))
             // Of another length than any of hers: it counts for nothing.
             let wrong = try await elsewhere.post("/code", ["code": "12345678"])
             #expect(wrong.status == 422 && wrong.text.contains("That code is wrong."))
