@@ -85,10 +85,10 @@ final class Show {
         }
     }
 
-    /// So that the cascade is seen in a minute, and nobody who plays with it runs into a limit.
+    /// So that the cascade and a lock are seen in a minute, and nobody who plays with it runs into a limit.
     static let policies = [
         (name: "number", text: "2"), (name: "push-deadline", text: "10"), (name: "code-deadline", text: "20"),
-        (name: "push-limit", text: "100"), (name: "login-limit", text: "1000"),
+        (name: "guesses", text: "3"), (name: "push-limit", text: "100"), (name: "login-limit", text: "1000"),
     ]
 
     private let wish: Demo.Wish
