@@ -13,7 +13,7 @@ enum TourScript {
             && access("\(packages)/selenium/__init__.py", R_OK) == 0
     }
 
-    /// - Parameter looksCloser: checks each page as axe-core does, in light and dark.
+    /// - Parameter looksCloser: checks each page as axe-core does, in light and dark, and walks the steps that no store can change.
     static func walk(_ addresses: JSONObject, pictures: String, looksCloser: Bool) async throws -> Child.Ended {
         // What the browser keeps for itself is not for whoever runs the tests.
         let home = try TemporaryDirectory()

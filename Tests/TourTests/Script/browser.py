@@ -1,8 +1,8 @@
 """A headless Chromium, and windows in it that are used as a person uses them: by what is written there."""
 
 import base64
+import contextlib
 import ctypes
-import re
 import signal
 
 from selenium import webdriver
@@ -16,8 +16,28 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 # Nothing takes so long; a machine may be slow.
 PATIENCE = 120
 
-# What an answer looks like that a page has asked for and can do with: the first proof has no nonce yet.
-USUAL = [r"/relay/\w+ - .*status of 401"]
+# One question to a page for all its elements: each by itself would take its time.
+LOOK = """
+const all = (css) => [...document.querySelectorAll(css)].filter((one) => one.checkVisibility({ visibilityProperty: true }));
+const nameOf = (one) => (one.labels?.[0]?.innerText ?? one.ariaLabel ?? one.innerText).trim();
+"""
+ALL = LOOK + "return all(arguments[0]);"
+NAMED = LOOK + """
+const [css, name] = arguments;
+const fits = name.endsWith("…") ? (text) => text.startsWith(name.slice(0, -1)) : (text) => text === name;
+return all(css).filter((one) => fits(nameOf(one)));
+"""
+# What somebody reads on the page, piece by piece; but for the relay's own words, why it has refused something.
+WORDS = LOOK + """
+return all("a, button, label, option, h1, h2, h3, dt, p, strong, .badge, .lanes span, .about, .note")
+  .filter((one) => !one.closest(".is-bad")).map((one) => one.innerText.trim()).filter((text) => text !== "");
+"""
+# What has the focus, and whether that is seen.
+FOCUS = LOOK + """
+const one = document.activeElement, style = getComputedStyle(one);
+const isSeen = one.matches(":focus-visible") && style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+return [nameOf(one), isSeen];
+"""
 
 
 class Browser:
@@ -42,22 +62,20 @@ class Browser:
         service = Service(driver, popen_kw={"preexec_fn": lambda: ctypes.CDLL(None).prctl(1, signal.SIGKILL)})
         self.driver = webdriver.Chrome(options=options, service=service)
         self.driver.set_script_timeout(PATIENCE)
-        self.allowed = []
+        # The window, or the frame in one, that the driver looks at.
+        self.front = None
 
     def window(self, width, height):
         self.driver.switch_to.new_window("window")
         self.driver.set_window_size(width, height)
         return Window(self, self.driver.current_window_handle)
 
-    def check_console(self):
-        """Nothing was refused by a policy, no script failed, and what could not be loaded was to fail."""
-        faults = []
-        for entry in self.driver.get_log("browser"):
-            text = entry["message"]
-            expected = entry["source"] == "network" and any(re.search(one, text) for one in USUAL + self.allowed)
-            if not expected and entry["level"] not in ("INFO", "DEBUG"):
-                faults.append(f"{entry['source']}: {text}")
-        assert not faults, "\n".join(faults)
+    def complaints(self):
+        """What the console has said since it was asked for last, as (source, text): scripts and policies, and what was not loaded."""
+        return [
+            (entry["source"], entry["message"]) for entry in self.driver.get_log("browser")
+            if entry["level"] not in ("INFO", "DEBUG")
+        ]
 
     def quit(self):
         self.driver.quit()
@@ -72,21 +90,27 @@ class Window:
         self.clear = lambda: None
 
     def front(self):
-        if self.driver.current_window_handle != self.handle:
+        if self.browser.front is not self:
             self.driver.switch_to.window(self.handle)
+            self.browser.front = self
 
     def open(self, address):
         self.front()
         self.driver.get(address)
 
+    def reload(self):
+        self.front()
+        self.driver.refresh()
+
     def until(self, look, what):
         """Waits until `look` finds something. What is drawn anew meanwhile is looked at again."""
-        self.front()
-
         def looked(_):
             try:
+                self.front()
                 return look()
-            except WebDriverException:
+            except (WebDriverException, IndexError):
+                # There is none yet, or not that one any more; a frame that loads another page is another one.
+                self.browser.front = None
                 return None
 
         try:
@@ -95,10 +119,26 @@ class Window:
             raise AssertionError(f"not seen: {what}\n{self.driver.current_url}\n{self.text()}") from None
 
     def all(self, css):
-        return [one for one in self.driver.find_elements(By.CSS_SELECTOR, css) if one.is_displayed()]
+        return self.driver.execute_script(ALL, css)
 
     def text(self):
         return self.driver.find_element(By.TAG_NAME, "body").text
+
+    def words(self):
+        self.front()
+        return set(self.driver.execute_script(WORDS))
+
+    def language(self):
+        self.front()
+        return self.driver.find_element(By.TAG_NAME, "html").get_attribute("lang")
+
+    def places(self, *selectors):
+        """Where these are in the window."""
+        self.front()
+        return [
+            self.driver.execute_script("return arguments[0].getBoundingClientRect().toJSON()", self.all(css)[0])
+            for css in selectors
+        ]
 
     def heading(self, *titles):
         """The first of these that the page has come to."""
@@ -112,10 +152,7 @@ class Window:
 
     def named(self, name, css="button, a, summary"):
         """What can be pressed and has that name, or one that begins so where it ends with …"""
-        def fits(one):
-            shown = (one.get_attribute("aria-label") or one.text).strip()
-            return shown.startswith(name[:-1]) if name.endswith("…") else shown == name
-        return [one for one in self.all(css) if fits(one)]
+        return self.driver.execute_script(NAMED, css, name)
 
     def press(self, name, css="button, a, summary"):
         def look():
@@ -132,10 +169,7 @@ class Window:
 
     def labelled(self, label):
         """The input with that label, if it is there."""
-        for one in self.all("label"):
-            if one.text.strip() == label:
-                return self.driver.find_element(By.ID, one.get_attribute("for"))
-        return None
+        return next(iter(self.named(label, "input, select")), None)
 
     def fill(self, label, text):
         def look():
@@ -151,18 +185,28 @@ class Window:
         self.until(lambda: self.labelled(label), f"the choice {label}")
         Select(self.labelled(label)).select_by_visible_text(option)
 
-    def press_by_keyboard(self, name):
-        """Without a mouse: from where the focus is, on until it has come there."""
+    def keys(self, *keys):
+        """Without a mouse: to whatever has the focus."""
         self.front()
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def tab_to(self, name):
+        """From where the focus is, on until it has come there."""
         for _ in range(60):
-            ActionChains(self.driver).send_keys(Keys.TAB).perform()
-            focus = self.driver.switch_to.active_element
-            if focus.text.strip() == name:
-                outline = focus.value_of_css_property("outline-style")
-                assert outline != "none", f"{name} has the focus, and nobody sees it"
-                ActionChains(self.driver).send_keys(Keys.ENTER).perform()
+            self.keys(Keys.TAB)
+            shown, is_seen = self.driver.execute_script(FOCUS)
+            if shown == name:
+                assert is_seen, f"{name} has the focus, and nobody sees it"
                 return
         raise AssertionError(f"the keyboard does not get to {name}\n{self.text()}")
+
+    def press_by_keyboard(self, name, key=Keys.ENTER):
+        self.tab_to(name)
+        self.keys(key)
+
+    def fill_by_keyboard(self, label, text):
+        self.tab_to(label)
+        self.keys(text)
 
     def scheme(self, name):
         features = [{"name": "prefers-color-scheme", "value": name}, {"name": "prefers-reduced-motion", "value": "reduce"}]
@@ -175,7 +219,32 @@ class Window:
         with open(path, "wb") as file:
             file.write(base64.b64decode(taken["data"]))
 
+    @contextlib.contextmanager
+    def as_wide_as(self, width, height):
+        """A window of the desktop cannot be as narrow as a phone; what a page is told can."""
+        self.front()
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        self.until(lambda: self.driver.execute_script("return [innerWidth, innerHeight]") == [width, height], "that size")
+        yield
+        self.front()
+        self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
     def ask(self, script, *arguments):
         """Runs a script that calls `done`."""
         self.front()
         return self.driver.execute_async_script(f"const done = arguments[arguments.length - 1];{script}", *arguments)
+
+
+class Frame(Window):
+    """A frame in a window's page, used as a window is."""
+
+    def __init__(self, window, css):
+        super().__init__(window.browser, window.handle)
+        self.css = css
+
+    def front(self):
+        if self.browser.front is not self:
+            self.driver.switch_to.window(self.handle)
+            self.driver.switch_to.frame(self.driver.find_element(By.CSS_SELECTOR, self.css))
+            self.browser.front = self

@@ -2,6 +2,7 @@
 
 import re
 
+from browser import Frame
 
 class Website:
     def __init__(self, window, address):
@@ -21,9 +22,9 @@ class Website:
         window.press("Sign up", "main button")
         window.heading("Bind a phone")
 
-    def log_out(self):
-        self.window.press("Log out")
-        self.window.says("You are logged out.")
+    def log_out(self, button="Log out", words="You are logged out."):
+        self.window.press(button)
+        self.window.says(words)
 
     def begin(self, user="User name", password="Password", button="Log in"):
         """Name and password; from then on it is the phone's turn."""
@@ -64,9 +65,11 @@ class Website:
 
 
 class Phone:
-    def __init__(self, window, address):
+    def __init__(self, window, address=None):
+        """Without an address: its page is there already."""
         self.window = window
-        window.open(address)
+        if address:
+            window.open(address)
         window.heading("Accounts")
         # A mail that has come lies on top until somebody wipes it away.
         window.clear = lambda: window.all("section:not([data-challenge]) > .row .quiet")[0].click()
@@ -77,6 +80,10 @@ class Phone:
         self.window.press("Scan what the website shows")
         self.window.heading("Bind this phone?")
         self.window.press("Bind this phone")
+
+    def has_rung(self):
+        self.window.front()
+        return bool(self.window.all("[data-challenge]"))
 
     def rings(self):
         self.window.until(lambda: self.window.all("[data-challenge]"), "a notification")
@@ -104,6 +111,20 @@ class Phone:
         self.window.heading("Approved")
         self.window.press("Done")
 
+    def shown(self):
+        """What is asked, line by line."""
+        labels, values = self.window.all(".facts dt"), self.window.all(".facts dd")
+        return {label.text: value.text for label, value in zip(labels, values, strict=True)}
+
+    def guess(self, number, look=lambda: None):
+        """Another number than that; `look` at what the phone says of it."""
+        self.ring()
+        self.type(f"{(int(number) + 1) % 100:02}")
+        self.window.press("Approve")
+        self.window.heading("Wrong number")
+        look()
+        self.window.press("Done")
+
     def code(self, other_than=None):
         """What the app shows now, and has not been used."""
         self.window.press("Codes")
@@ -114,35 +135,61 @@ class Phone:
             return shown if shown and shown != other_than else None
         return self.window.until(look, "the code of the app")
 
-    def mails(self):
+    def messages(self, kind):
+        """Mails or text messages (`sms`), the newest first."""
         self.window.front()
         if not self.window.named("Messages", "h1"):
             self.window.press("Messages…")
             self.window.heading("Messages")
-        return [one.text for one in self.window.all('[data-kind="mail"]')]
+        return [one.text for one in self.window.all(f'[data-kind="{kind}"]')]
 
-    def mailed_code(self, count):
-        """Out of the newest mail, once there are more than `count`."""
+    def sent_code(self, kind, count):
+        """Out of the newest message of that kind, once there are more than `count`."""
         def look():
-            mails = self.mails()
-            found = len(mails) > count and re.search(r"^\s*(\d{6,8})\s*$", mails[0], re.MULTILINE)
-            return found and found.group(1)
-        return self.window.until(look, "a mail with a code")
+            found = self.messages(kind)
+            code = len(found) > count and re.search(r"\b(\d{6,8})\b", found[0])
+            return code and code.group(1)
+        return self.window.until(look, f"a code by {kind}")
 
 
 class Theatre:
-    # What a switch is called, and is what the demo tells of it.
-    SWITCHES = {"push": "Push service down", "relay": "Relay killed"}
+    # What a switch is called, and what the demo says of it when it is pressed.
+    SWITCHES = {
+        "push": ("Push service down", "down"), "phone": ("Phones offline", "offline"),
+        "sms": ("Slow text messages", "slow"), "relay": ("Relay killed", "down"),
+    }
 
     def __init__(self, window, address):
         self.window = window
+        self.said = []
         window.open(address)
         window.says("relay up")
 
-    def state(self):
-        # Asked from before the first message it answers at once.
-        return self.window.ask("fetch('/feed?after=0').then((answer) => answer.json()).then(done);")
+    def listen(self):
+        """What has been said since, after all that was; and how the switches stand."""
+        last = self.said[-1]["n"] if self.said else 0
+        # Where nothing is new it would wait: so the last one is asked for once more.
+        told = self.window.ask(f"fetch('/feed?after={max(0, last - 1)}').then((answer) => answer.json()).then(done);")
+        self.said += [one for one in told["messages"] if one["n"] > last]
+        return told["switches"]
 
-    def switch(self, name, state):
-        self.window.press(self.SWITCHES[name], "[role=switch]")
-        self.window.until(lambda: self.state()["switches"][name] == state, f"{name} {state}")
+    def notes(self, *words):
+        """Not what was said, but what has happened."""
+        def look():
+            return any(all(word in note.text for word in words) for note in self.window.all("#messages .note"))
+        self.window.until(look, " ".join(words))
+
+    def switch(self, name, state, press=None):
+        """With the mouse, or as it is said."""
+        title, broken = self.SWITCHES[name]
+        (press or self.window.press)(title)
+
+        def look():
+            (button,) = self.window.named(title, "[role=switch]")
+            return self.listen()[name] == state and button.get_attribute("aria-checked") == str(state == broken).lower()
+        self.window.until(look, f"{name} {state}")
+
+    def frames(self):
+        """Website and phone as the theatre shows them, from anew."""
+        self.window.reload()
+        return Website(Frame(self.window, "#website"), None), Phone(Frame(self.window, "#panel-1 iframe"))
