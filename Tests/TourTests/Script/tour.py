@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__))))
 import closer  # noqa: E402
 import joining  # noqa: E402
 import logins  # noqa: E402
+import paying  # noqa: E402
 import troubles  # noqa: E402
 from browser import Browser  # noqa: E402
 from looks import Looks  # noqa: E402
@@ -23,7 +24,7 @@ from people import Phone, Theatre, Website  # noqa: E402
 
 STEPS = [
     joining.signs_up, joining.binds_the_phone, joining.makes_recovery_codes, joining.sets_up_an_app,
-    logins.logs_in_by_push, logins.types_a_wrong_number, logins.rejects, logins.logs_in_by_app,
+    logins.logs_in_by_push, paying.pays, paying.pays_not, logins.types_a_wrong_number, logins.rejects, logins.logs_in_by_app,
     troubles.logs_in_by_mail, logins.logs_in_by_recovery_code, joining.binds_a_second_phone,
     troubles.outlives_the_relay, troubles.reports_fraud, troubles.unlocks, troubles.guesses_too_often,
 ]
