@@ -91,11 +91,12 @@ import World
         ["token": "t", "state": "active", "factors": [], "devices": .array(devices.map { .object($0) })]
     }
 
-    /// As long as the relay takes the code, and never a phone that somebody has yet to approve of. What the relay has no more
-    /// is believed no more.
+    /// As long as it may be bound by the code or be approved of behind it, and never while somebody has yet to approve of it.
+    /// What the relay has no more is believed no more.
     @Test(arguments: [
         (Duration.zero, "active", true), (.seconds(600), "active", true), (.seconds(600), "suspended", true),
-        (.zero, "waiting", false), (.seconds(660), "active", false),
+        (.zero, "waiting", false), (.seconds(24 * 3600), "active", true),
+        (.seconds(25 * 3600), "active", false),
     ]) func believesAPhoneWhileItsCodeIsGood(age: Duration, state: String, isBelieved: Bool) async throws {
         let relay = try FakeRelay((201, Self.registered))
         let pinned = try await relay.run { loop, address in
@@ -114,6 +115,51 @@ import World
             return pinned
         }
         #expect(pinned == [isBelieved ? ["d1"] : [], []])
+    }
+
+    /// It read the code in time, and somebody took theirs to say yes to it.
+    @Test func believesAPhoneThatWaitedLong() async throws {
+        let relay = try FakeRelay((201, Self.registered))
+        let pinned = try await relay.run { loop, address in
+            let time = TestTime()
+            let website = try website(relay, loop, address, time)
+            let uri = try await website.register("ada", email: "ada@example.com")
+            var device = try Self.device(uri, "waiting", of: address.text)
+            relay.answer(200, Self.user(device))
+            device.set("state", .string("active"))
+            relay.answer(200, Self.user(device))
+            var pinned: [Set<String>] = []
+            for _ in 0..<2 {
+                time.advance(by: .seconds(12 * 60))
+                try await website.pinPhones(of: "ada")
+                pinned.append(website.pinned(of: "ada"))
+            }
+            await website.close()
+            return pinned
+        }
+        #expect(pinned == [[], ["d1"]])
+    }
+
+    /// Of many codes that nobody read the newest counts.
+    @Test func keepsNoSecretsWithoutEnd() {
+        var phones = KnownPhones(token: "t")
+        let now = Instant(nanoseconds: 0)
+        for number in 1...100 { phones.expect(Secret(utf8: "\(number)"), until: now + .seconds(Int64(number))) }
+        #expect(phones.isExpecting(at: now + .seconds(99)) && !phones.isExpecting(at: now + .seconds(100)))
+        #expect(phones.secretCount == 16)
+    }
+
+    /// One bad moment of the relay, or of a proxy before it, is not the end of a login.
+    @Test func waitsThroughABadMoment() async throws {
+        let denied: JSONObject = ["login": "failure", "challenge": "c1", "steps": [], "reason": "denied"]
+        let relay = try FakeRelay((201, Self.asked), (500, [:]), (200, ["odd": true]), (200, denied))
+        let verdict = try await relay.run { loop, address in
+            let website = try website(relay, loop, address)
+            let verdict = try await website.verdict(on: try await website.ask(LoginRequest(username: "ada")))
+            await website.close()
+            return verdict
+        }
+        #expect(verdict.outcome.reason == .denied && relay.asked.count == 4)
     }
 
     @Test func remembersNoLoginThatIsOver() async throws {

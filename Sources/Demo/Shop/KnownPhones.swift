@@ -8,26 +8,31 @@ struct KnownPhones {
     /// The relay's name for the customer.
     let token: String
     private(set) var phones: [PinnedPhone] = []
-    /// By the codes of their activations.
-    private var secrets: [String: (k: Secret, until: Instant)] = [:]
+    /// The oldest first.
+    private var secrets: [(k: Secret, until: Instant)] = []
+    private static let mostSecrets = 16
 
     init(token: String) { self.token = token }
 
-    mutating func expect(_ k: Secret, _ code: String, until end: Instant) { secrets[code] = (k, end) }
-    mutating func expectNoMore(_ code: String) { secrets[code] = nil }
-    func isExpecting(at now: Instant) -> Bool { secrets.values.contains { $0.until > now } }
+    mutating func expect(_ k: Secret, until end: Instant) {
+        secrets.append((k, end))
+        if secrets.count > Self.mostSecrets { secrets.removeFirst() }
+    }
+
+    var secretCount: Int { secrets.count }
+    func isExpecting(at now: Instant) -> Bool { secrets.contains { $0.until > now } }
 
     /// Takes a phone's key for the customer's where the phone itself says so. From then on nobody can put another in its
     /// place. A phone that proves nothing is passed over, and what the relay itself has no more is not believed any more.
     mutating func look(at devices: [Device], by bindings: BindingCheck, at now: Instant) {
-        secrets = secrets.filter { $0.value.until > now }
+        secrets.removeAll { $0.until <= now }
         let bound = devices.filter { $0.state != .revoked && $0.state != .waiting }
         phones.removeAll { phone in !bound.contains { $0.id == phone.device } }
         for device in bound where !phones.contains(where: { $0.device == device.id }) {
-            for (code, secret) in secrets {
+            for (place, secret) in secrets.enumerated() {
                 guard let phone = try? bindings.pinned(device, token: token, k: secret.k) else { continue }
                 phones.append(phone)
-                secrets[code] = nil
+                secrets.remove(at: place)
                 break
             }
         }

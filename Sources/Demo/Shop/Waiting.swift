@@ -69,8 +69,9 @@ extension Shop {
         let verdict = await question.end.value
         // Of two requests that come at once one goes on; and none where the session has ended meanwhile.
         let isMine = sessions.change(visit.id) { session in
-            defer { session.question = nil }
-            return session.question == question
+            guard session.question == question else { return false }
+            session.question = nil
+            return true
         }
         guard isMine == true else { return go(visit, to: "/") }
         switch question.purpose {
@@ -79,7 +80,7 @@ extension Shop {
                 return try await add(visit, addition, question.account, approval: question.challenge)
             } catch {
                 // The yes is good for ten minutes: it can be tried again.
-                sessions.change(visit.id) { $0.question = question }
+                sessions.change(visit.id) { $0.question = $0.question ?? question }
                 throw error
             }
         case .login:

@@ -50,8 +50,10 @@ public final class Website: Sendable {
 
     /// Numbers have two digits, as this website's policy at the relay says.
     private static let digits = 2
-    /// An activation's code is good for ten minutes, and a phone may take it in the last second.
-    private static let codeLife = Duration.seconds(11 * 60)
+    /// An activation's code is good for ten minutes.
+    private static let codeLife = Duration.seconds(10 * 60)
+    /// A phone that took it in the last second may wait for another phone's yes, which counts for a day.
+    private static let secretLife = Duration.seconds(25 * 3600)
     /// Nothing that was asked lives longer: see `RelayClient.wait`.
     private static let questionLife = Duration.seconds(12 * 60)
     /// Somebody looks at a page meanwhile.
@@ -108,13 +110,13 @@ public final class Website: Sendable {
 
     private func uri(of activation: Activation, for username: String) -> String {
         let k = Secret(randomness.bytes(32))
-        let end = time.instant() + Self.codeLife
-        records.withLock { $0.customers[username]?.expect(k, activation.code, until: end) }
+        let end = time.instant() + Self.secretLife
+        records.withLock { $0.customers[username]?.expect(k, until: end) }
         errands.begin { [self] in
-            // A last look, for a phone that came while nobody was on a page that looks for it.
-            await carrier.pause(for: Self.codeLife - .seconds(30))
+            // A look for a phone that came while nobody was on a page that looks for it. One that is missed now is looked for
+            // when it first answers.
+            await carrier.pause(for: Self.codeLife)
             _ = try? await pinPhones(of: username)
-            records.withLock { $0.customers[username]?.expectNoMore(activation.code) }
         }
         return activation.uri(with: k)
     }
@@ -162,7 +164,7 @@ public final class Website: Sendable {
     public func verdict(on login: OpenLogin, takesCodes: Bool = false) async throws(CallFault) -> Verdict {
         // However it ended, and whether or not anybody could say how.
         defer { _ = spend(login.asked.request) }
-        let outcome = try await relay.wait(for: login)
+        let outcome = try await end(of: login.challenge)
         guard outcome.isSuccess else { return Verdict(outcome: outcome) }
         if takesCodes, outcome.proof == .code {
             let isFirst = spend(login.asked.request)
@@ -176,6 +178,23 @@ public final class Website: Sendable {
             return Verdict(outcome: outcome, approval: approval)
         } catch {
             return Verdict(outcome: outcome, fault: error)
+        }
+    }
+
+    /// What became of it, whatever the relay, or a proxy before it, says meanwhile in a bad moment. Nobody else asks: a fraud
+    /// that is not heard here is not heard at all.
+    func end(of challenge: String) async throws(CallFault) -> LoginOutcome {
+        let start = time.instant()
+        while true {
+            do throws(CallFault) {
+                return try await relay.wait(for: challenge)
+            } catch {
+                if case .cancelled = error { throw error }
+                // It knows of none.
+                if error.problem?.status == 404 { throw error }
+                guard time.instant() - start < Self.questionLife else { throw error }
+            }
+            await carrier.pause(for: .seconds(2))
         }
     }
 
