@@ -1,7 +1,8 @@
 import TwoefayClient
 
 /// Somebody is asked. From then on the website itself waits for the end: who asked may close the browser, and what an end
-/// means for the customer is done all the same, once, and here. Pages only show how it stands.
+/// means for the customer is done all the same, once, and here. Pages show how it stands; what they alone do is to let in the
+/// browser that asked, and to show it what it asked to be given.
 extension Shop {
     func ask(
         _ login: LoginRequest, for purpose: OpenQuestion.Purpose
@@ -17,7 +18,7 @@ extension Shop {
         _ needed: Problem.NeededApproval, of account: String, for addition: OpenQuestion.Addition
     ) -> OpenQuestion {
         question(account, .addition(addition), needed.challenge, needed.number) { [website] () throws(CallFault) in
-            .init(outcome: try await website.relay.wait(for: needed.challenge))
+            .init(outcome: try await website.end(of: needed.challenge))
         }
     }
 
@@ -25,13 +26,14 @@ extension Shop {
         _ account: String, _ purpose: OpenQuestion.Purpose, _ challenge: String, _ number: String?,
         _ wait: @escaping @Sendable () async throws(CallFault) -> Website.Verdict
     ) -> OpenQuestion {
-        let end = website.errands.begin { [sessions] () -> Website.Verdict? in
+        let end = website.errands.begin { [sessions, customers] () -> Website.Verdict? in
             do throws(CallFault) {
                 let verdict = try await wait()
                 sessions.heed(verdict.outcome.reason, of: account, challenge)
+                if case .payment(let article) = purpose, verdict.isLetIn { customers.ordered(article, by: account) }
                 return verdict
             } catch {
-                // Longer than any question lives the relay has not said what became of it.
+                // Longer than any question lives the relay has not said what became of it, or it knows of none.
                 return nil
             }
         }

@@ -11,6 +11,8 @@ final class Customers: Sendable {
         /// As it was signed up with. Swift takes two spellings of an accent for the same text; the relay goes by bytes.
         let name: String
         let password: PasswordHash
+        /// What their phone has signed for; the newest last.
+        fileprivate(set) var orders: [Article] = []
     }
 
     private enum Entry {
@@ -22,6 +24,7 @@ final class Customers: Sendable {
     private let entries = Mutex<[String: Entry]>([:])
     /// It is a throw-away: whoever signs up without end gets an end.
     private static let most = 10_000
+    private static let mostOrders = 20
 
     /// Nil where nobody has that name.
     func find(_ name: String) -> Customer? {
@@ -42,5 +45,13 @@ final class Customers: Sendable {
 
     func open(_ name: String, _ password: PasswordHash) {
         entries.withLock { $0[name] = .known(Customer(name: name, password: password)) }
+    }
+
+    func ordered(_ article: Article, by name: String) {
+        entries.withLock { entries in
+            guard case .known(var customer) = entries[name] else { return }
+            customer.orders = (customer.orders + [article]).suffix(Self.mostOrders)
+            entries[name] = .known(customer)
+        }
     }
 }

@@ -99,6 +99,7 @@ extension Words {
         case .cameBySignUp: "You have just signed up."
         case .order: "Order"
         case .orderHint: "Your phone shows what you buy and what it costs, and signs just that."
+        case .yourOrders: "Your orders"
         case .payment: "Payment"
         case .article: "article"
         case .tea: "Darjeeling, 50 g"

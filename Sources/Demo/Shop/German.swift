@@ -102,6 +102,7 @@ extension Words {
         case .cameBySignUp: "Sie haben sich gerade registriert."
         case .order: "Bestellen"
         case .orderHint: "Ihr Telefon zeigt, was Sie kaufen und was es kostet, und unterschreibt genau das."
+        case .yourOrders: "Ihre Bestellungen"
         case .payment: "Zahlung"
         case .article: "Artikel"
         case .tea: "Darjeeling, 50 g"

@@ -11,7 +11,7 @@ extension Shop {
             <p>\(visit(.hello(account)))</p>
             <p class="muted">\(visit(Self.entrance(visit.session.entrance)))</p>
             </div>
-            \(orders(visit))
+            \(orders(visit, account))
             """)
     }
 

@@ -4,7 +4,7 @@ import TwoefayClient
 /// An order that the phone has to sign: what it is and what it costs stand in the question, and in the phone's signature. No
 /// code will do, since none shows what it is for.
 extension Shop {
-    func orders(_ visit: Visit) -> HTML {
+    func orders(_ visit: Visit, _ account: String) -> HTML {
         let articles = Article.allCases.map { article -> HTML in
             """
             <li>
@@ -21,6 +21,20 @@ extension Shop {
             \(articles)
             </ul>
             </div>
+            \(earlierOrders(visit, account))
+            """
+    }
+
+    private func earlierOrders(_ visit: Visit, _ account: String) -> HTML? {
+        let all = (customers.find(account)?.orders ?? []).reversed().map { article -> HTML in
+            "<li>\(visit(article.name)), \(article.amount)</li>"
+        }
+        guard !all.isEmpty else { return nil }
+        return """
+            <h2>\(visit(.yourOrders))</h2>
+            <ul class="card" id="orders">
+            \(all)
+            </ul>
             """
     }
 
@@ -48,7 +62,7 @@ extension Shop {
         return go(visit, to: "/wait")
     }
 
-    /// The phone has signed for exactly this. A shop would send it now.
+    /// The phone has signed for exactly this: see `ask`, where it became an order. Here it is only said.
     func paid(_ visit: Visit, _ article: Article) -> Response {
         go(visit, to: "/members", .init(kind: .good, text: .paid(visit(article.name), article.amount)))
     }

@@ -31,7 +31,7 @@ enum Words: Sendable, Hashable {
     // Members.
     case hello(String)
     case cameByPhone, cameByApp, cameByCode, cameByRecoveryCode, cameBySignUp
-    case order, orderHint, payment, article, tea, kettle, samovar, payNeedsPhone
+    case order, orderHint, yourOrders, payment, article, tea, kettle, samovar, payNeedsPhone
     case pay(String)
     case paid(String, String)
 

@@ -56,6 +56,13 @@ import Testing
             #expect(
                 asked.context.details.map { "\($0.label): \($0.value)" } == ["article: Samovar", "amount: 249.00 EUR"])
             #expect(page.text.contains("Paid: Samovar, 249.00 EUR."))
+            #expect(page.text.contains("<li>Samovar, 249.00 EUR</li>"))
+
+            // Nobody looks at the page that waits for it.
+            let kettle = try #require(try await ada.go("/pay", ["article": "kettle"]).number)
+            #expect(!(try await ada.get("/members").text.contains("<li>Kettle")))
+            try await shop.answer(phone) { _ in .approve(number: kettle) }
+            try await shop.until { try await ada.get("/members").text.contains("<li>Kettle, 38.00 EUR</li>") }
 
             _ = try await ada.go("/pay", ["article": "tea"])
             try await shop.answer(phone) { _ in .deny }
