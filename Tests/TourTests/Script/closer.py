@@ -62,11 +62,12 @@ def speaks_german(tour):
 def speaks_german_in_the_theatre(tour):
     """And is as wide as a phone."""
     theatre = tour.theatre
-    theatre.frames()
+    inside = theatre.frames()
     theatre.notes("The gateway keeps this message for 20 seconds.")
     english = theatre.window.words()
     theatre.window.press("Deutsch")
     is_german(theatre.window, english, {"Twoefay", "Website", "Relay", "Push, SMS"})
+    follow(inside, "de")
     tour.looks.check_width("theatre with messages", theatre.window)
     theatre.window.press("Leeren")
     with theatre.window.as_wide_as(390, 844):
@@ -75,6 +76,13 @@ def speaks_german_in_the_theatre(tour):
         tour.looks.shot("theatre-german", theatre)
     theatre.window.press("English")
     theatre.window.until(lambda: theatre.window.language() == "en", "English")
+    follow(inside, "en")
+
+
+def follow(inside, language):
+    """Website and phone in their frames say it as the theatre does."""
+    for one in inside:
+        one.window.until(lambda: one.window.language() == language, f"{language} in a frame")
 
 
 def is_german(window, english, same):

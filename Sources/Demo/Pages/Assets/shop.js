@@ -31,6 +31,9 @@ async function wait(path) {
 // The demo's theatre around this page has a language, and asks for it here too; nobody else may have this page in a frame.
 addEventListener("message", ({ source, data }) => {
   if (source !== parent || parent === window) return;
+  // Nothing that is on its way, typed, or shown this once is lost for it.
+  const isTyped = [...document.querySelectorAll("input")].some((input) => input.value !== input.defaultValue);
+  if (isSent || isTyped || document.getElementById("codes")) return;
   const chosen = [...document.getElementsByName("language")].find((button) => button.value === data?.language);
   if (chosen?.ariaPressed === "false") chosen.click();
 });

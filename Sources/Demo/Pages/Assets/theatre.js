@@ -108,15 +108,22 @@ for (const n of [1, 2]) {
     document.getElementById(`tab-${3 - n}`).focus();
   });
 }
+// Website and phones have their own words, and may be asked to say them in the same language. A page that is being loaded does
+// not hear it, and one with something on it that would be lost does not heed it: so the next page is asked once more.
+const untold = new Set();
+const tell = (frame) => frame.contentWindow.postMessage({ language: current() }, new URL(frame.src).origin);
 for (const button of document.querySelectorAll("[data-language]")) {
   button.addEventListener("click", () => {
     choose(button.dataset.language);
     translate();
-    // Website and phones have their own words, and may be asked to say them in the same language.
     for (const frame of document.querySelectorAll("iframe[src]")) {
-      frame.contentWindow.postMessage({ language: current() }, new URL(frame.src).origin);
+      untold.add(frame);
+      tell(frame);
     }
   });
+}
+for (const frame of document.querySelectorAll("iframe")) {
+  frame.addEventListener("load", () => { if (untold.delete(frame)) tell(frame); });
 }
 document.getElementById("routine").addEventListener("click", (event) => {
   const isOn = event.currentTarget.getAttribute("aria-checked") !== "true";

@@ -10,14 +10,20 @@ extension PageFile {
             const signs = {
               signUp: ({ to, body }) => to === "website" && Boolean(body.activation),
               bind: ({ to, body }) => to === "phone" && Boolean(body.certificate),
-              // Somebody may have said yes to something else before: what counts is a yes after a login.
+              // A payment is asked in the same way, but names its action; and a yes to something that is added is none to a login.
               logIn: ({ from, to, head, body }) => {
-                if (from === "website" && head === "POST /login") isAsked = true;
-                return isAsked && to === "website" && body.login === "success";
+                if (from === "website" && head === "POST /login") isAsking = !body.action;
+                if (to !== "website" || !body.challenge) return false;
+                if (isAsking && ["verified", "unverified"].includes(body.login)) {
+                  isAsking = false;
+                  logins.add(body.challenge);
+                }
+                return body.login === "success" && logins.has(body.challenge);
               },
             };
 
-            let isAsked = false;
+            let isAsking = false;
+            const logins = new Set();
             const done = new Set();
 
             export function guide(messages) {
