@@ -9,9 +9,10 @@ public final class TemporaryDirectory: Sendable {
 
     /// One that somebody else removes.
     static func make(_ name: String) throws -> String {
-        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        let wished = getenv("TMPDIR").map { String(cString: $0) } ?? ""
         // A socket in it has a name of 107 bytes at most.
-        var template = Array("\(parent.utf8.count > 60 ? "/tmp" : parent)/twoefay-\(name)-XXXXXX".utf8CString)
+        let parent = wished.isEmpty || wished.utf8.count > 60 ? "/tmp" : wished
+        var template = Array("\(parent)/twoefay-\(name)-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Child.Problem(description: "mkdtemp: errno \(errno)") }
         return String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
