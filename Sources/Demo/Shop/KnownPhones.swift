@@ -19,7 +19,6 @@ struct KnownPhones {
         if secrets.count > Self.mostSecrets { secrets.removeFirst() }
     }
 
-    var secretCount: Int { secrets.count }
     func isExpecting(at now: Instant) -> Bool { secrets.contains { $0.until > now } }
 
     /// Takes a phone's key for the customer's where the phone itself says so. From then on nobody can put another in its
