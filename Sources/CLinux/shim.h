@@ -10,11 +10,13 @@
 #define __USE_XOPEN 1
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdint.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -28,6 +30,9 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/// Gives free memory of the heap back to the system. Glibc by itself gives back what lies at the top alone.
+static inline void clinux_return_memory(void) { malloc_trim(0); }
 
 /// `stderr` is a mutable global to Swift; this is not.
 static inline int clinux_write_stderr(const void *bytes, size_t count) {
@@ -56,4 +61,51 @@ static inline char **clinux_environment(void) {
 /// Under _GNU_SOURCE the address is a transparent union, which Swift cannot make.
 static inline int clinux_accept(int listener, struct sockaddr *address, socklen_t *length) {
     return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+// KeyService: a struct that Glibc's Swift module leaves out.
+
+/// The user and the process that made the other end of a Unix socket. -1 and errno if the kernel does not say.
+static inline int clinux_peer(int socket, uid_t *user, pid_t *process) {
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return -1;
+    *user = peer.uid;
+    *process = peer.pid;
+    return 0;
+}
+
+// Hardening: variadics, and system calls that the C library has no function for.
+
+static inline int clinux_prctl(int option, unsigned long argument) {
+    return prctl(option, argument, 0UL, 0UL, 0UL);
+}
+
+// Landlock (Documentation/userspace-api/landlock.rst). The numbers are the kernel's and the same on all architectures;
+// headers of Debian 12 know neither all rights nor the functions.
+
+struct clinux_landlock_ruleset {
+    uint64_t handled_access_fs;
+};
+
+struct clinux_landlock_path_beneath {
+    uint64_t allowed_access;
+    int32_t parent_fd;
+} __attribute__((packed));
+
+/// The version of the interface, or -1 and errno.
+static inline int clinux_landlock_version(void) {
+    return (int)syscall(444, NULL, (size_t)0, (uint32_t)1);
+}
+
+static inline int clinux_landlock_create(const struct clinux_landlock_ruleset *rules) {
+    return (int)syscall(444, rules, sizeof *rules, (uint32_t)0);
+}
+
+static inline int clinux_landlock_add(int ruleset, const struct clinux_landlock_path_beneath *rule) {
+    return (int)syscall(445, ruleset, 1, rule, (uint32_t)0);
+}
+
+static inline int clinux_landlock_restrict(int ruleset) {
+    return (int)syscall(446, ruleset, (uint32_t)0);
 }

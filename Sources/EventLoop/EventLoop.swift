@@ -248,8 +248,15 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         guard let next = timers.nextDeadline else { return }
         let now = time.instant()
         guard next <= now else { return }
-        while let work = timers.popDue(now) { work() }
+        // Thousands may be due at once, and the descriptors are not to wait for all of them.
+        for _ in 0..<Self.timersInTurn {
+            guard let work = timers.popDue(now) else { return }
+            work()
+        }
     }
+
+    /// Timers that fire in one turn; the others fire in the next ones.
+    private static let timersInTurn = 512
 
     private func runReady() {
         swap(&ready, &running)

@@ -18,7 +18,7 @@ public final class Listener {
     /// Bound and listening from here on; what connects waits for `start`.
     public init(loop: EventLoop, address: SocketAddress) throws(SystemFailure) {
         self.loop = loop
-        fd = try Socket.listen(address, backlog: 1024)
+        fd = try Socket.listen(address, backlog: 4096)
         self.address = Socket.localAddress(fd) ?? address
         reserve = Self.openReserve()
     }
@@ -33,7 +33,7 @@ public final class Listener {
         guard watch == nil else { return }
         self.accepted = accepted
         self.exhausted = exhausted
-        watch = try loop.watch(fd: fd, .read) { [unowned self] _ in accept() }
+        watch = try loop.watch(fd: fd, .read) { [weak self] _ in self?.accept() }
     }
 
     /// Accepts no more. The port is free when every loop's listener has closed.
@@ -82,7 +82,8 @@ public final class Listener {
         guard reserve < 0, let watch else { return }
         // Another thread took it. Being told of the same waiting client in every turn would only burn the processor.
         watch.change([])
-        pause = loop.schedule(after: .milliseconds(100)) { [unowned self] in
+        pause = loop.schedule(after: .milliseconds(100)) { [weak self] in
+            guard let self else { return }
             pause = nil
             reserve = Self.openReserve()
             self.watch?.change(.read)

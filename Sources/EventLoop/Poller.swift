@@ -1,15 +1,19 @@
 import CLinux
 import Glibc
 
-/// What to be told about.
+/// The events of a descriptor that its owner waits for. `hangUp` means that the peer sends nothing
+/// more; `read` reports that too.
 public struct Interest: OptionSet, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
     public static let read = Interest(rawValue: 1)
     public static let write = Interest(rawValue: 2)
+    public static let hangUp = Interest(rawValue: 4)
 }
 
-/// What a descriptor is ready for. `hangUp` and `failed` come unasked.
+/// The events that a descriptor is ready for. `failed`, and `hangUp` if both directions are closed,
+/// are reported whatever the interest. `hangUp` of the peer's direction alone needs `.read` or
+/// `.hangUp`.
 public struct Readiness: OptionSet, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -136,6 +140,7 @@ final class Poller {
         var event = epoll_event()
         if watch.interest.contains(.read) { event.events |= EPOLLIN.rawValue | EPOLLRDHUP.rawValue }
         if watch.interest.contains(.write) { event.events |= EPOLLOUT.rawValue }
+        if watch.interest.contains(.hangUp) { event.events |= EPOLLRDHUP.rawValue }
         event.data.u64 = UInt64(generations[watch.slot]) << 32 | UInt64(watch.slot)
         return event
     }

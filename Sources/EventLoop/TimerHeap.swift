@@ -8,7 +8,7 @@ public struct TimerID: Hashable, Sendable {
 
 /// A binary heap of deadlines that knows where each timer stands, so that a cancelled one leaves at once.
 /// Timers of one deadline fire in the order in which they were added.
-struct TimerHeap<Work> {
+package struct TimerHeap<Work> {
     private struct Entry {
         let deadline: Instant
         let order: UInt64
@@ -26,10 +26,13 @@ struct TimerHeap<Work> {
     private var free: [Int32] = []
     private var added: UInt64 = 0
 
-    var count: Int { entries.count }
-    var nextDeadline: Instant? { entries.first?.deadline }
+    package init() {}
 
-    mutating func add(_ work: Work, at deadline: Instant) -> TimerID {
+    var count: Int { entries.count }
+    package var nextDeadline: Instant? { entries.first?.deadline }
+
+    @discardableResult
+    package mutating func add(_ work: Work, at deadline: Instant) -> TimerID {
         let slot: Int32
         if let last = free.popLast() {
             slot = last
@@ -55,7 +58,7 @@ struct TimerHeap<Work> {
     }
 
     /// The earliest timer's work, if its deadline is not after `now`.
-    mutating func popDue(_ now: Instant) -> Work? {
+    package mutating func popDue(_ now: Instant) -> Work? {
         guard let first = entries.first, first.deadline <= now else { return nil }
         let work = slots[Int(first.slot)].work
         remove(at: 0)

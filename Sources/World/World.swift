@@ -27,6 +27,14 @@ extension Randomness {
         var source = Drawn(randomness: self)
         return UInt64.random(in: 0..<bound, using: &source)
     }
+
+    /// Decimal digits with leading zeros, every number of that length equally likely. At most 19 digits.
+    public func digits(_ count: Int) -> String {
+        guard count > 0 else { return "" }
+        let bound = (0..<count).reduce(UInt64(1)) { bound, _ in bound * 10 }
+        let plain = String(number(below: bound))
+        return String(repeating: "0", count: count - plain.utf8.count) + plain
+    }
 }
 
 private struct Drawn: RandomNumberGenerator {

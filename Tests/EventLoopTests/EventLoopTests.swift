@@ -120,6 +120,33 @@ struct EventLoopTests {
         }
     }
 
+    /// The loop looks at its descriptors after each portion.
+    @Test func thousandsOfTimersDueAtOnceFireInPortions() async throws {
+        final class Listener: TurnEnd {
+            let ended: () -> Void
+            init(_ ended: @escaping () -> Void) { self.ended = ended }
+            func turnEnded() { ended() }
+        }
+        try await withLoop { loop in
+            let portions = await loop.perform {
+                await withUnsafeContinuation { (continuation: UnsafeContinuation<[Int], Never>) in
+                    let portions = Shared<[Int]>([0])
+                    let listener = Listener { portions.withLock { $0.append(0) } }
+                    let moment = loop.now + .milliseconds(1)
+                    for _ in 0..<2000 {
+                        loop.schedule(at: moment) {
+                            if portions.withLock({ $0[$0.count - 1] == 0 }) { loop.atTurnEnd(listener) }
+                            portions.withLock { $0[$0.count - 1] += 1 }
+                        }
+                    }
+                    loop.schedule(at: moment) { continuation.resume(returning: portions.withLock { $0 }) }
+                }
+            }
+            #expect(portions.reduce(0, +) == 2000)
+            #expect(portions.allSatisfy { $0 <= 512 })
+        }
+    }
+
     @Test func aDescriptorIsWatchedUntilCancelled() async throws {
         var ends: [Int32] = [0, 0]
         #expect(pipe(&ends) == 0)
