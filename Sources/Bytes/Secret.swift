@@ -1,14 +1,58 @@
 /// Bytes that must not be printed, logged or compared in a way that tells how much of them was right.
+///
+/// The bytes are wiped when the last copy of the value is released. A secret of a request lies in
+/// ordinary memory; keys that live as long as the process are `locked()` into pages that are
+/// neither swapped nor dumped (`LockedMemory`).
 public struct Secret: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    private let bytes: [UInt8]
+    private let storage: SecretStorage
 
-    public init(_ bytes: [UInt8]) { self.bytes = bytes }
-    public init(utf8 text: String) { self.bytes = Array(text.utf8) }
+    /// Takes the bytes over. A caller that keeps a copy of the array keeps it unwiped.
+    public init(_ bytes: consuming [UInt8]) { storage = .heap(HeapBytes(bytes)) }
+    public init(utf8 text: String) { self.init(Array(text.utf8)) }
 
-    public var count: Int { bytes.count }
+    /// Copies the bytes into locked pages; the caller wipes the source.
+    public init(locking source: UnsafeRawBufferPointer, in memory: LockedMemory = .shared) {
+        storage = .locked(LockedBytes(source, in: memory))
+    }
 
-    /// The bytes themselves, for the one call that needs them.
-    public func reveal() -> [UInt8] { bytes }
+    /// The same secret in locked pages, for keys that stay.
+    public func locked(in memory: LockedMemory = .shared) -> Secret {
+        if case .locked = storage { return self }
+        return withBytes { Secret(locking: $0, in: memory) }
+    }
+
+    public var isLocked: Bool { if case .locked = storage { true } else { false } }
+
+    public var count: Int {
+        switch storage {
+        case .heap(let heap): heap.bytes.count
+        case .locked(let locked): locked.count
+        }
+    }
+
+    /// Lends the bytes for one call, without a copy that would have to be wiped.
+    public func withBytes<Value, Problem: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Problem) -> Value
+    ) throws(Problem) -> Value {
+        switch storage {
+        case .heap(let heap):
+            // `withUnsafeBytes` rethrows untyped errors.
+            return try heap.bytes.withUnsafeBytes { bytes in
+                Result { () throws(Problem) in try body(bytes) }
+            }.get()
+        case .locked(let locked):
+            return try withExtendedLifetime(locked) { () throws(Problem) in try body(locked.buffer) }
+        }
+    }
+
+    /// The bytes themselves, for the one call that needs them as an array. Of a locked secret this
+    /// is a copy, which is not wiped: code that handles keys uses `withBytes`.
+    public func reveal() -> [UInt8] {
+        switch storage {
+        case .heap(let heap): heap.bytes
+        case .locked(let locked): Array(locked.buffer)
+        }
+    }
 
     public var description: String { "[secret]" }
     public var debugDescription: String { "[secret]" }

@@ -29,8 +29,23 @@ static inline void copenssl_tls_set_min_version(SSL_CTX *context, int version) {
     SSL_CTX_set_min_proto_version(context, version);
 }
 
+/// The key exchange groups, best first, such as `X25519:P-256`. Zero on failure.
+static inline int copenssl_tls_set_groups(SSL_CTX *context, const char *groups) {
+    return (int)SSL_CTX_set1_groups_list(context, groups);
+}
+
+/// The most bytes of certificates that a peer may send.
+static inline void copenssl_tls_set_max_certificate_bytes(SSL_CTX *context, long bytes) {
+    SSL_CTX_set_max_cert_list(context, bytes);
+}
+
 static inline void copenssl_tls_set_mode(SSL_CTX *context, long mode) {
     SSL_CTX_set_mode(context, mode);
+}
+
+/// Makes a read return after a message of the handshake's protocol, instead of going on for as long as more come.
+static inline void copenssl_tls_do_not_retry(SSL *session) {
+    SSL_clear_mode(session, SSL_MODE_AUTO_RETRY);
 }
 
 static inline void copenssl_tls_set_read_ahead(SSL_CTX *context, int on) {

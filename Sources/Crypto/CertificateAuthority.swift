@@ -1,16 +1,25 @@
 import Bytes
 import World
 
+/// The private key of an authority, in this process or in a device that signs for it.
+public protocol AuthorityKey: Sendable {
+    var publicKey: P256PublicKey { get }
+    /// ECDSA over SHA-256 of the message: r‖s, 64 bytes.
+    func sign(_ message: [UInt8]) throws(CryptoFailure) -> [UInt8]
+}
+
+extension P256PrivateKey: AuthorityKey {}
+
 /// An authority of our own, on P-256. Each of the two (websites, phones) signs leaf certificates and its CRL directly.
 public final class CertificateAuthority: Sendable {
     public let certificate: Certificate
-    public let key: P256PrivateKey
+    public let key: any AuthorityKey
     private let randomness: any Randomness
     /// A clock that is a little behind must not refuse what was issued a moment ago.
     private static let leeway: Duration = .seconds(300)
 
     public init(
-        certificate: Certificate, key: P256PrivateKey, randomness: any Randomness = SystemRandomness()
+        certificate: Certificate, key: any AuthorityKey, randomness: any Randomness = SystemRandomness()
     ) throws(CryptoFailure) {
         guard certificate.spki == key.publicKey.spki else {
             throw CryptoFailure("the authority's key is not the one in its certificate")
@@ -42,7 +51,11 @@ public final class CertificateAuthority: Sendable {
     }
 
     public func certificatePEM() throws(CryptoFailure) -> [UInt8] { try certificate.pem() }
-    public func keyPEM() throws(CryptoFailure) -> Secret { try key.pem() }
+    /// Fails for a key that is in a device.
+    public func keyPEM() throws(CryptoFailure) -> Secret {
+        guard let key = key as? P256PrivateKey else { throw CryptoFailure("the authority's key is in a device") }
+        return try key.pem()
+    }
 
     /// SHA-256 of the SubjectPublicKeyInfo: the `pin` of an activation.
     public var keyThumbprint: [UInt8] { certificate.spkiThumbprint }
@@ -84,7 +97,7 @@ public final class CertificateAuthority: Sendable {
     }
 
     private static func sign(
-        _ request: CertificateRequest, issuer: [UInt8], keyID: [UInt8], key: P256PrivateKey,
+        _ request: CertificateRequest, issuer: [UInt8], keyID: [UInt8], key: any AuthorityKey,
         randomness: any Randomness
     ) throws(CryptoFailure) -> Certificate {
         let body = DER.sequence(
@@ -94,8 +107,11 @@ public final class CertificateAuthority: Sendable {
         return try Certificate(der: try signed(body, by: key))
     }
 
-    private static func signed(_ body: [UInt8], by key: P256PrivateKey) throws(CryptoFailure) -> [UInt8] {
-        DER.sequence(body, X509Identifier.ecdsaWithSHA256, DER.bits(try key.signDER(body)))
+    private static func signed(_ body: [UInt8], by key: any AuthorityKey) throws(CryptoFailure) -> [UInt8] {
+        guard let signature = ECDSASignature.der(fromRaw: try key.sign(body)) else {
+            throw CryptoFailure("the authority's key made a signature that is none")
+        }
+        return DER.sequence(body, X509Identifier.ecdsaWithSHA256, DER.bits(signature))
     }
 }
 

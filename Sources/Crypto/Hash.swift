@@ -27,10 +27,12 @@ public enum HMAC {
 
     private static func code(_ digest: SharedHandle, count: Int, key: Secret, _ message: [UInt8]) -> [UInt8] {
         // An empty array may have no address, and OpenSSL takes a missing key for "the key of the last time".
-        let key = key.count == 0 ? [0] : key.reveal()
+        let key = key.count == 0 ? Secret([0]) : key
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            let code = COpenSSL.HMAC(
-                digest.pointer, key, Int32(key.count), message, message.count, buffer.baseAddress, nil)
+            let code = key.withBytes { key in
+                COpenSSL.HMAC(
+                    digest.pointer, key.baseAddress, Int32(key.count), message, message.count, buffer.baseAddress, nil)
+            }
             precondition(code != nil, "HMAC fails only without memory")
             filled = count
         }

@@ -27,9 +27,11 @@ public final class P256PrivateKey: Sendable {
 
     /// From the number itself, 32 bytes, the highest first.
     public convenience init(scalar: Secret) throws(CryptoFailure) {
-        let bytes = scalar.reveal()
+        var bytes = scalar.reveal()
+        defer { Wiping.wipe(&bytes) }
         guard Self.isInRange(bytes) else { throw CryptoFailure("not a P-256 private key") }
-        let der = Self.pkcs8Prefix + bytes
+        var der = Self.pkcs8Prefix + bytes
+        defer { Wiping.wipe(&der) }
         let key: OpaquePointer? = der.withUnsafeBufferPointer { der in
             var start = der.baseAddress
             return d2i_AutoPrivateKey(nil, &start, der.count)
@@ -40,11 +42,15 @@ public final class P256PrivateKey: Sendable {
 
     /// PKCS #8 or SEC 1, unencrypted.
     public convenience init(pem: Secret) throws(CryptoFailure) {
-        let text = pem.reveal()
-        let what = "reading a private key"
-        let bio = try Owned(BIO_new_mem_buf(text, Int32(clamping: text.count)), else: what) { BIO_free($0) }
-        guard let key = PEM_read_bio_PrivateKey(bio.pointer, nil, refusePassword, nil) else {
-            throw CryptoFailure.drained(what)
+        let key = try pem.withBytes { text throws(CryptoFailure) in
+            let what = "reading a private key"
+            let bio = try Owned(BIO_new_mem_buf(text.baseAddress, Int32(clamping: text.count)), else: what) {
+                BIO_free($0)
+            }
+            guard let key = PEM_read_bio_PrivateKey(bio.pointer, nil, refusePassword, nil) else {
+                throw CryptoFailure.drained(what)
+            }
+            return key
         }
         try self.init(SharedHandle(key) { EVP_PKEY_free($0) })
     }

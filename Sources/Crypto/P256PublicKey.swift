@@ -59,12 +59,24 @@ extension P256PublicKey {
 
     /// RFC 7517. A private key is refused, and so is a key meant for something other than ES256 signatures.
     public init(jwk: JSONValue) throws(CryptoFailure) {
+        guard let x963 = Self.x963(of: jwk) else { throw CryptoFailure("not a public P-256 JWK") }
+        try self.init(x963: x963)
+    }
+
+    /// The SHA-256 of the SubjectPublicKeyInfo that a JWK stands for, without looking whether its
+    /// point is on the curve: for looking a key up before work is spent on it. Nil if the JWK
+    /// cannot be a key for ES256.
+    public static func spkiThumbprint(unchecked jwk: JSONValue) -> [UInt8]? {
+        x963(of: jwk).map { SHA256.hash(spkiPrefix + $0) }
+    }
+
+    private static func x963(of jwk: JSONValue) -> [UInt8]? {
         guard let members = jwk.object, members["kty"] == "EC", members["crv"] == "P-256", members["d"] == nil,
             [nil, "ES256"].contains(members["alg"]), [nil, "sig"].contains(members["use"]),
             let x = members["x"]?.string.flatMap({ Base64URL.decode($0) }), x.count == 32,
             let y = members["y"]?.string.flatMap({ Base64URL.decode($0) }), y.count == 32
-        else { throw CryptoFailure("not a public P-256 JWK") }
-        try self.init(x963: [4] + x + y)
+        else { return nil }
+        return [4] + x + y
     }
 
     public var spki: [UInt8] { Self.spkiPrefix + x963 }

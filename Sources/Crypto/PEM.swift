@@ -19,7 +19,22 @@ enum PEM {
     }
 
     static func blocks(_ label: String, _ pem: [UInt8], atMost: Int = 100) throws(CryptoFailure) -> [[UInt8]] {
-        let bio = try Owned(BIO_new_mem_buf(pem, Int32(clamping: pem.count)), else: "reading PEM") { BIO_free($0) }
+        // `withUnsafeBytes` rethrows untyped errors.
+        try pem.withUnsafeBytes { text in
+            Result { () throws(CryptoFailure) in try blocks(label, in: text, atMost: atMost) }
+        }.get()
+    }
+
+    /// OpenSSL reads from the memory of `text` until the end of this function.
+    private static func blocks(
+        _ label: String, in text: UnsafeRawBufferPointer, atMost: Int
+    ) throws(CryptoFailure) -> [[UInt8]] {
+        // Other users of OpenSSL (MariaDB's client) leave their errors in this thread's queue, and
+        // the queue decides below.
+        ERR_clear_error()
+        let bio = try Owned(BIO_new_mem_buf(text.baseAddress, Int32(clamping: text.count)), else: "reading PEM") {
+            BIO_free($0)
+        }
         var blocks: [[UInt8]] = []
         while blocks.count < atMost {
             var name: UnsafeMutablePointer<CChar>?

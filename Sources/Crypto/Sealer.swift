@@ -25,7 +25,7 @@ public struct Sealer: Sendable {
 
         public init(id: String, key: Secret, isNext: Bool = false) {
             self.id = id
-            self.key = key
+            self.key = key.locked()
             self.isNext = isNext
         }
     }
@@ -107,7 +107,7 @@ package enum GCM {
         let context = try Owned(EVP_CIPHER_CTX_new(), else: "sealing") { EVP_CIPHER_CTX_free($0) }
         var ciphertext = [UInt8](repeating: 0, count: plaintext.count)
         var tag = [UInt8](repeating: 0, count: 16)
-        guard EVP_EncryptInit_ex2(context.pointer, cipher(for: key).pointer, key.reveal(), nonce, nil) == 1,
+        guard begin(context, EVP_EncryptInit_ex2, key, nonce),
             update(context, EVP_EncryptUpdate, authenticated, plaintext, &ciphertext),
             final(context, EVP_EncryptFinal_ex),
             EVP_CIPHER_CTX_ctrl(context.pointer, EVP_CTRL_AEAD_GET_TAG, 16, &tag) == 1
@@ -124,7 +124,7 @@ package enum GCM {
         }
         var plaintext = [UInt8](repeating: 0, count: ciphertext.count)
         var tag = tag
-        guard EVP_DecryptInit_ex2(context.pointer, cipher(for: key).pointer, key.reveal(), nonce, nil) == 1,
+        guard begin(context, EVP_DecryptInit_ex2, key, nonce),
             update(context, EVP_DecryptUpdate, authenticated, ciphertext, &plaintext),
             EVP_CIPHER_CTX_ctrl(context.pointer, EVP_CTRL_AEAD_SET_TAG, 16, &tag) == 1,
             final(context, EVP_DecryptFinal_ex)
@@ -133,6 +133,19 @@ package enum GCM {
             return nil
         }
         return plaintext
+    }
+
+    private typealias Begin = (
+        OpaquePointer?, OpaquePointer?, UnsafePointer<UInt8>?, UnsafePointer<UInt8>?, UnsafePointer<OSSL_PARAM>?
+    ) -> Int32
+
+    private static func begin(
+        _ context: borrowing Owned, _ begin: Begin, _ key: Secret, _ nonce: [UInt8]
+    ) -> Bool {
+        let (pointer, cipher) = (context.pointer, cipher(for: key).pointer)
+        return key.withBytes { key in
+            begin(pointer, cipher, key.bindMemory(to: UInt8.self).baseAddress, nonce, nil) == 1
+        }
     }
 
     private typealias Update = (

@@ -46,13 +46,13 @@ import World
         let first = try CertificateAuthority.create(commonName: "1", days: 1, at: now)
         let second = try CertificateAuthority.create(commonName: "2", days: 1, at: now)
         let bundle =
-            Array("# roots\n".utf8) + (try first.certificatePEM()) + (try second.key.pem().reveal())
+            Array("# roots\n".utf8) + (try first.certificatePEM()) + (try second.keyPEM().reveal())
             + (try second.certificatePEM())
         #expect(try Certificate.all(pem: bundle) == [first.certificate, second.certificate])
         #expect(try Certificate(pem: bundle) == first.certificate)
         #expect(try Certificate.all(pem: []) == [])
         #expect(throws: CryptoFailure.self) { try Certificate(pem: []) }
-        #expect(throws: CryptoFailure.self) { try Certificate(pem: try first.key.pem().reveal()) }
+        #expect(throws: CryptoFailure.self) { try Certificate(pem: try first.keyPEM().reveal()) }
         #expect(throws: CryptoFailure.self) { try Certificate.all(pem: Array(bundle.prefix(200))) }
     }
 

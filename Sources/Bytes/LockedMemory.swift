@@ -1,0 +1,114 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// Pages for secrets that live as long as the process: kept out of swap space (`mlock`), core dumps
+/// (`MADV_DONTDUMP`) and children (`MADV_WIPEONFORK`), and wiped when a secret is released.
+///
+/// A region is a few pages between two guard pages, cut into slots of 32 bytes. Regions are added
+/// when the slots run out and are never returned, since the keys of a process need one or two of
+/// them. A region that the limit `RLIMIT_MEMLOCK` does not let us lock is used all the same;
+/// `usage` tells how many bytes that concerns, and the daemon logs it.
+public final class LockedMemory: Sendable {
+    /// Bytes of address space that secrets may use.
+    public struct Usage: Sendable, Equatable {
+        public var locked = 0
+        /// In regions that the system refused to lock.
+        public var unlocked = 0
+
+        public init(locked: Int = 0, unlocked: Int = 0) {
+            self.locked = locked
+            self.unlocked = unlocked
+        }
+    }
+
+    /// Addresses are numbers here, so that they can be shared between threads.
+    private struct Region {
+        let start: UInt
+        let size: Int
+        let isLocked: Bool
+        var isTaken: [Bool]
+
+        /// The first of `count` free slots in a row.
+        func room(for count: Int) -> Int? {
+            var free = 0
+            for slot in isTaken.indices {
+                free = isTaken[slot] ? 0 : free + 1
+                if free == count { return slot - count + 1 }
+            }
+            return nil
+        }
+    }
+
+    /// The pages of this process.
+    public static let shared = LockedMemory()
+
+    static let slotSize = 32
+    static let regionSize = 16 << 10
+
+    private let regions = Mutex<[Region]>([])
+    private let lock: @Sendable (UnsafeMutableRawPointer, Int) -> Bool
+
+    /// - Parameter lock: keeps pages in memory; a test gives one that refuses.
+    init(lock: @escaping @Sendable (UnsafeMutableRawPointer, Int) -> Bool = { mlock($0, $1) == 0 }) {
+        self.lock = lock
+    }
+
+    public var usage: Usage {
+        regions.withLock { regions in
+            regions.reduce(into: Usage()) { usage, region in
+                if region.isLocked { usage.locked += region.size } else { usage.unlocked += region.size }
+            }
+        }
+    }
+
+    /// The address of at least `count` bytes, all zero.
+    func allocate(_ count: Int) -> UInt {
+        let slots = max(1, (count + Self.slotSize - 1) / Self.slotSize)
+        return regions.withLock { regions in
+            for index in regions.indices {
+                if let slot = regions[index].room(for: slots) { return Self.take(slot, slots, of: &regions[index]) }
+            }
+            regions.append(map(atLeast: slots * Self.slotSize))
+            return Self.take(0, slots, of: &regions[regions.count - 1])
+        }
+    }
+
+    /// Wipes the bytes and gives their slots back.
+    func release(_ address: UInt, _ count: Int) {
+        let slots = max(1, (count + Self.slotSize - 1) / Self.slotSize)
+        regions.withLock { regions in
+            guard
+                let index = regions.firstIndex(where: { $0.start <= address && address < $0.start + UInt($0.size) }),
+                let pointer = UnsafeMutableRawPointer(bitPattern: address)
+            else { return }
+            explicit_bzero(pointer, slots * Self.slotSize)
+            let first = Int(address - regions[index].start) / Self.slotSize
+            for slot in first..<first + slots { regions[index].isTaken[slot] = false }
+        }
+    }
+
+    private static func take(_ slot: Int, _ count: Int, of region: inout Region) -> UInt {
+        for taken in slot..<slot + count { region.isTaken[taken] = true }
+        return region.start + UInt(slot * slotSize)
+    }
+
+    /// Ends the process, as Swift does for every allocation that fails: mapping and unprotecting
+    /// private pages fail only when the system has no memory left.
+    private static func endForWantOfMemory() -> Never { fatalError("out of memory for keys: errno \(errno)") }
+
+    private func map(atLeast count: Int) -> Region {
+        let page = sysconf(Int32(_SC_PAGESIZE))
+        let size = (max(count, Self.regionSize) + page - 1) / page * page
+        let all = mmap(nil, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        guard let all, all != MAP_FAILED else { Self.endForWantOfMemory() }
+        let start = all + page
+        guard mprotect(start, size, PROT_READ | PROT_WRITE) == 0 else { Self.endForWantOfMemory() }
+        // Kernels older than these flags refuse them, and the pages are no worse than others then.
+        madvise(start, size, MADV_DONTDUMP)
+        madvise(start, size, MADV_WIPEONFORK)
+        return Region(
+            start: UInt(bitPattern: start), size: size, isLocked: lock(start, size),
+            isTaken: Array(repeating: false, count: size / Self.slotSize))
+    }
+}
