@@ -10,7 +10,7 @@ public enum LogLevel: String, Sendable, Comparable, CaseIterable {
     /// Something does not work.
     case error
 
-    private var rank: Int {
+    var rank: Int {
         switch self {
         case .debug: 0
         case .info: 1
@@ -60,6 +60,12 @@ public final class Log: Sendable {
     /// A log whose lines all carry these fields.
     public func with(_ fields: LogFields) -> Log { Log(self, adding: fields) }
 
+    /// The number of lines of a level that were dropped since the start, because nobody took them.
+    public func dropped(_ level: LogLevel) -> UInt64 { sink.dropped(level) }
+
+    /// For how long the reader of the log has not taken a line that is being written; nil when none is.
+    public var stalled: Duration? { sink.stalled }
+
     public func debug(_ event: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {
         record(.debug, event, fields)
     }
@@ -87,6 +93,6 @@ public final class Log: Sendable {
         line.add("level", .text(level.rawValue))
         line.add("event", .text(event.description))
         for (key, value) in context.merging(fields()).all { line.add(key.rawValue, value) }
-        sink.write(line.finish())
+        sink.write(line.finish(), level)
     }
 }

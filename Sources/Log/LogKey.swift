@@ -13,6 +13,8 @@ public enum LogKey: String, Sendable, CaseIterable {
     case message
     case factor
     case operation
+    /// A row of the store: its table and its primary key.
+    case row
     case activation
 
     case outcome

@@ -5,22 +5,43 @@ import Synchronization
 /// Where lines go. A line ends with its newline.
 public protocol LogSink: Sendable {
     func write(_ line: [UInt8])
+    func write(_ line: [UInt8], _ level: LogLevel)
+    /// The number of lines of a level that were dropped since the start.
+    func dropped(_ level: LogLevel) -> UInt64
+    /// For how long the reader has not taken what is being written to it; nil when nothing is.
+    var stalled: Duration? { get }
 }
 
-/// One write for each line, so that the lines of several threads do not mix.
+extension LogSink {
+    public func write(_ line: [UInt8], _ level: LogLevel) { write(line) }
+    public func dropped(_ level: LogLevel) -> UInt64 { 0 }
+    public var stalled: Duration? { nil }
+}
+
+/// Writes on the calling thread and waits for the reader: for programs that an operator runs. One
+/// write for each line, so that the lines of several threads do not mix.
 public struct StandardErrorSink: LogSink {
     public init() {}
 
-    public func write(_ line: [UInt8]) {
+    public func write(_ line: [UInt8]) { _ = Self.write(line) }
+
+    /// Writes everything, however long the reader takes. Returns how many bytes were written: fewer
+    /// only after a failure, of which nobody can be told here.
+    public static func write(_ bytes: [UInt8]) -> Int {
         var written = 0
-        while written < line.count {
-            let count = line[written...].withUnsafeBytes { clinux_write_stderr($0.baseAddress, $0.count) }
+        while written < bytes.count {
+            let count = bytes[written...].withUnsafeBytes { clinux_write_stderr($0.baseAddress, $0.count) }
             if count > 0 {
                 written += Int(count)
+            } else if errno == EAGAIN {
+                // Somebody who shares the descriptor has made it non-blocking.
+                var ready = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+                poll(&ready, 1, -1)
             } else if errno != EINTR {
-                return  // Nobody can be told that the log cannot be written.
+                break
             }
         }
+        return written
     }
 }
 

@@ -98,6 +98,15 @@ extension Registry {
         declare(name, .counter, about, [Series(values: []) { String(read()) }])
     }
 
+    /// Counts that somebody else keeps, one for each of some words, looked at when somebody asks.
+    public func counters(
+        _ name: String, _ about: String, by label: String, _ words: [String],
+        read: @escaping @Sendable (String) -> UInt64
+    ) {
+        declare(
+            name, .counter, about, labels: [label], words.map { word in Series(values: [word]) { String(read(word)) } })
+    }
+
     /// - Parameter values: of the labels, for a key.
     public func counters<Key>(
         _ name: String, _ about: String, by labels: [String], _ keys: [Key], values: (Key) -> [String]
@@ -129,6 +138,15 @@ extension Registry {
         _ name: String, _ about: String, by label: String, _ words: Key.Type = Key.self
     ) -> Counters<Key> {
         counters(name, about, by: [label], Array(Key.allCases)) { [$0.rawValue] }
+    }
+
+    /// Counts for each word of an enumeration that somebody else keeps, read when somebody asks, from any thread.
+    public func counters<Key: RawRepresentable<String> & CaseIterable & Sendable>(
+        _ name: String, _ about: String, by label: String, _ words: Key.Type = Key.self,
+        read: @escaping @Sendable (Key) -> UInt64
+    ) {
+        let series = Key.allCases.map { key in Series(values: [key.rawValue]) { String(read(key)) } }
+        declare(name, .counter, about, labels: [label], series)
     }
 
     public func gauge(_ name: String, _ about: String) -> Gauge {

@@ -1,0 +1,120 @@
+/// The lines that wait until the reader of the log takes them, bounded by their number and by their bytes.
+///
+/// A line that does not fit is dropped and counted; nothing that waits is ever pushed out by a
+/// later line. The last parts of the room are kept for what matters more: when debug and info are
+/// dropped, warnings and errors still fit. A batch that is being written counts until it is
+/// finished, so a reader that stands still bounds everything.
+public struct LogQueue: Sendable {
+    public struct Bounds: Sendable {
+        public var lines: Int
+        public var bytes: Int
+
+        /// As many lines, of 256 bytes on average.
+        public init(lines: Int = 8192) {
+            self.init(lines: lines, bytes: lines * 256)
+        }
+
+        public init(lines: Int, bytes: Int) {
+            self.lines = lines
+            self.bytes = bytes
+        }
+    }
+
+    /// Lines in the order in which they were added, taken together.
+    public struct Batch: Sendable {
+        public fileprivate(set) var bytes: [UInt8] = []
+        /// The end of each line among the bytes, and its level.
+        fileprivate var ends: [(end: Int, level: LogLevel)] = []
+    }
+
+    private let bounds: Bounds
+    private var waiting: [(line: [UInt8], level: LogLevel)] = []
+    /// The place of the oldest line among `waiting`.
+    private var first = 0
+    /// Both with the batch that is being written.
+    public private(set) var lines = 0
+    public private(set) var bytes = 0
+    /// Since the start, for metrics.
+    private var dropped = LogCounts()
+    /// Not yet said in the log.
+    private var unsaid = LogCounts()
+
+    public init(_ bounds: Bounds = Bounds()) { self.bounds = bounds }
+
+    public func dropped(_ level: LogLevel) -> UInt64 { dropped[level] }
+
+    /// False if it was dropped.
+    @discardableResult public mutating func add(_ line: [UInt8], _ level: LogLevel) -> Bool {
+        guard lines < Self.share(bounds.lines, level), bytes + line.count <= Self.share(bounds.bytes, level) else {
+            drop(level)
+            return false
+        }
+        waiting.append((line, level))
+        lines += 1
+        bytes += line.count
+        return true
+    }
+
+    /// The part of the room that lines of this level may fill.
+    private static func share(_ all: Int, _ level: LogLevel) -> Int {
+        switch level {
+        case .debug, .info: all * 3 / 4
+        case .notice: all * 7 / 8
+        case .warning, .error: all
+        }
+    }
+
+    /// The oldest lines, at least one and about `size` bytes of them; nil when none waits. Each
+    /// batch is finished before the next one is taken.
+    public mutating func take(about size: Int) -> Batch? {
+        guard first < waiting.count else { return nil }
+        var batch = Batch()
+        while first < waiting.count, batch.bytes.isEmpty || batch.bytes.count + waiting[first].line.count <= size {
+            batch.bytes.append(contentsOf: waiting[first].line)
+            batch.ends.append((batch.bytes.count, waiting[first].level))
+            waiting[first].line = []
+            first += 1
+        }
+        if first == waiting.count {
+            waiting.removeAll(keepingCapacity: waiting.capacity <= 1024)
+            first = 0
+        } else if first >= 1024 {
+            waiting.removeFirst(first)
+            first = 0
+        }
+        return batch
+    }
+
+    /// Lines that are not among the first `written` bytes as a whole count as dropped.
+    public mutating func finish(_ batch: Batch, written: Int) {
+        lines -= batch.ends.count
+        bytes -= batch.bytes.count
+        for (end, level) in batch.ends where end > written { drop(level) }
+    }
+
+    private mutating func drop(_ level: LogLevel) {
+        dropped[level] += 1
+        unsaid[level] += 1
+    }
+
+    /// The number of lines dropped since the last call, by level, without zeros.
+    public mutating func takeUnsaid() -> [(level: LogLevel, count: UInt64)] {
+        defer { unsaid = LogCounts() }
+        return LogLevel.allCases.filter { unsaid[$0] > 0 }.map { ($0, unsaid[$0]) }
+    }
+
+    /// It could not be said after all.
+    public mutating func putBack(_ counts: [(level: LogLevel, count: UInt64)]) {
+        for (level, count) in counts { unsaid[level] += count }
+    }
+}
+
+/// A number for each level.
+private struct LogCounts: Sendable {
+    private var counts = [UInt64](repeating: 0, count: LogLevel.allCases.count)
+
+    subscript(level: LogLevel) -> UInt64 {
+        get { counts[level.rank] }
+        set { counts[level.rank] = newValue }
+    }
+}

@@ -1,0 +1,95 @@
+import Synchronization
+import World
+
+/// Queues lines and has them written elsewhere, so that whoever logs never waits for the reader of the log.
+///
+/// The thread that writes is not of this module: `run` hands the work to it. At most one piece of work is with it at a
+/// time; it writes until nothing waits. What was dropped meanwhile is said as soon as the reader takes lines again.
+public final class QueuedSink: LogSink {
+    private struct State {
+        var queue: LogQueue
+        var isDraining = false
+        /// Since when the batch has been with the reader that is written now.
+        var writingSince: Instant?
+    }
+
+    /// The most bytes that are written with one call.
+    private static let batch = 16_384
+
+    private let state: Mutex<State>
+    private let format: LogFormat
+    private let time: any TimeSource
+    private let output: @Sendable ([UInt8]) -> Int
+    private let run: @Sendable (@escaping @Sendable () -> Void) -> Void
+
+    /// - Parameters:
+    ///   - output: writes bytes, may block, and returns how many were written: fewer only after a failure.
+    ///   - run: runs work on the thread that may block, one piece after the other; returns at once.
+    public init(
+        bounds: LogQueue.Bounds, format: LogFormat, time: any TimeSource,
+        output: @escaping @Sendable ([UInt8]) -> Int = StandardErrorSink.write,
+        run: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+    ) {
+        state = Mutex(State(queue: LogQueue(bounds)))
+        self.format = format
+        self.time = time
+        self.output = output
+        self.run = run
+    }
+
+    public func write(_ line: [UInt8]) { write(line, .info) }
+
+    public func write(_ line: [UInt8], _ level: LogLevel) {
+        let mustRun = state.withLock { state in
+            guard state.queue.add(line, level) else { return false }
+            defer { state.isDraining = true }
+            return !state.isDraining
+        }
+        if mustRun { run { self.drain() } }
+    }
+
+    public func dropped(_ level: LogLevel) -> UInt64 { state.withLock { $0.queue.dropped(level) } }
+
+    /// Lines that wait for the reader.
+    public var queued: Int { state.withLock { $0.queue.lines } }
+
+    public var stalled: Duration? {
+        state.withLock { $0.writingSince }.map { time.instant() - $0 }
+    }
+
+    private func drain() {
+        while let batch = next() {
+            let written = output(batch.bytes)
+            let counts = state.withLock { state in
+                state.writingSince = nil
+                state.queue.finish(batch, written: written)
+                return written == batch.bytes.count ? state.queue.takeUnsaid() : []
+            }
+            if !counts.isEmpty { say(counts) }
+        }
+    }
+
+    private func next() -> LogQueue.Batch? {
+        let now = time.instant()
+        return state.withLock { state in
+            let batch = state.queue.take(about: Self.batch)
+            state.isDraining = batch != nil
+            state.writingSince = batch.map { _ in now }
+            return batch
+        }
+    }
+
+    private func say(_ counts: [(level: LogLevel, count: UInt64)]) {
+        var text: [UInt8] = []
+        for (level, count) in counts {
+            var line = LogLine(format: format)
+            line.add("time", .text(time.now().rfc3339))
+            line.add("level", .text(LogLevel.warning.rawValue))
+            line.add("event", .text("log.dropped"))
+            line.add(LogKey.kind.rawValue, .text(level.rawValue))
+            line.add(LogKey.count.rawValue, count.logged)
+            text += line.finish()
+        }
+        if output(text) < text.count { state.withLock { $0.queue.putBack(counts) } }
+    }
+}
