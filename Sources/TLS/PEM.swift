@@ -31,7 +31,9 @@ enum PEM {
     }
 
     static func usePrivateKey(_ text: Secret, in context: OpaquePointer) throws(TLSFailure) {
-        let key = withBIO(text.reveal()) { PEM_read_bio_PrivateKey($0, nil, refusePassphrase, nil) }
+        let key = text.withBytes { text in
+            withBIO(text) { PEM_read_bio_PrivateKey($0, nil, refusePassphrase, nil) }
+        }
         guard let key else { throw .collected("private key cannot be read") }
         defer { EVP_PKEY_free(key) }
         guard SSL_CTX_use_PrivateKey(context, key) == 1, SSL_CTX_check_private_key(context) == 1 else {
@@ -40,15 +42,19 @@ enum PEM {
     }
 
     private static func withBIO<Value>(_ text: [UInt8], _ body: (OpaquePointer) -> Value) -> Value {
+        text.withUnsafeBytes { withBIO($0, body) }
+    }
+
+    private static func withBIO<Value>(_ text: UnsafeRawBufferPointer, _ body: (OpaquePointer) -> Value) -> Value {
         ERR_clear_error()
         // OpenSSL takes no null for an empty text.
-        let text = text.isEmpty ? [UInt8(ascii: "\n")] : text
-        return text.withUnsafeBytes { bytes in
-            // It fails for want of memory alone, and Swift ends the process for that everywhere else.
-            guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(bytes.count)) else { fatalError("out of memory") }
-            defer { BIO_free(bio) }
-            return body(bio)
+        guard !text.isEmpty else { return withBIO([UInt8(ascii: "\n")], body) }
+        guard let bio = BIO_new_mem_buf(text.baseAddress, Int32(text.count)) else {
+            // It fails only when there is no memory left, and Swift ends the process for that everywhere else.
+            fatalError("out of memory")
         }
+        defer { BIO_free(bio) }
+        return body(bio)
     }
 
     /// The last error of a loop over PEM blocks must be that there was no further block.

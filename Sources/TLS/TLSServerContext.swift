@@ -7,6 +7,9 @@ import COpenSSL
 /// `@unchecked Sendable`: OpenSSL allows SSL_new on one SSL_CTX from several threads once it is set up, and it is set up
 /// by `init` alone.
 public final class TLSServerContext: @unchecked Sendable {
+    /// The most bytes of certificates that a client may send. More ends the handshake before any of them is parsed.
+    static let maxClientCertificateBytes = 16_384
+
     let context: OpaquePointer
     let application: Application
     private let verification: ClientVerification
@@ -52,6 +55,8 @@ public final class TLSServerContext: @unchecked Sendable {
         // Asked for, not demanded: an activation code is handed in before there is a certificate.
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         SSL_CTX_set_verify_depth(context, 4)
+        // A chain from one of our authorities has a few kilobytes. OpenSSL would read 100.
+        copenssl_tls_set_max_certificate_bytes(context, Self.maxClientCertificateBytes)
         // The pointer stays valid: every session holds this object, and this object holds `verification`.
         SSL_CTX_set_cert_verify_callback(
             context, verifyClient, Unmanaged.passUnretained(verification).toOpaque())

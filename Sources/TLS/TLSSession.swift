@@ -25,12 +25,14 @@ public final class TLSSession {
         case failed(TLSFailure)
     }
 
-    private let session: OpaquePointer
+    let session: OpaquePointer
     /// Keep alive what the callbacks point to.
     private let server: TLSServerContext?
     private let client: TLSClientContext?
     private let application: Application
     private var broken = false
+    /// Number of times that the client of a server's session has changed its keys, or tried to renegotiate.
+    public internal(set) var keyUpdates = 0
 
     public init(server context: TLSServerContext, fd: Int32) throws(TLSFailure) {
         application = context.application
@@ -66,6 +68,7 @@ public final class TLSSession {
         ERR_clear_error()
         let result = SSL_do_handshake(session)
         if result == 1 {
+            if server != nil { countKeyUpdates() }
             return application == .unnamed || speaksHTTP2
                 ? .complete : .failed(TLSFailure("handshake", ["the peer does not offer HTTP/2"]))
         }

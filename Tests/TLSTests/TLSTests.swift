@@ -11,7 +11,7 @@ import World
 private let now = SystemTime().now()
 
 /// Both ends of one connection in one thread, each given its turn until neither gets on.
-private final class Pair {
+final class TLSPair {
     let server: TLSSession
     let client: TLSSession
     private let ends: [Int32]
@@ -53,6 +53,9 @@ private final class Pair {
         return (serverFailure, clientFailure)
     }
 
+    /// Returns the failure that stopped the server, or nil if the handshake was completed.
+    func serverFailure() -> TLSFailure? { shake().server }
+
     func read(_ session: TLSSession) -> TLSSession.Read {
         withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 1) { session.read(into: $0) }
     }
@@ -68,7 +71,7 @@ struct TLSTests {
     init() throws { authorities = try TestCertificates() }
 
     @Test func aClientNeedsNoCertificate() throws {
-        let pair = try Pair(authorities.serverContext(), authorities.clientContext())
+        let pair = try TLSPair(authorities.serverContext(), authorities.clientContext())
         let (server, client) = pair.shake()
         #expect(server == nil && client == nil)
         #expect(pair.server.peer == nil)
@@ -76,12 +79,32 @@ struct TLSTests {
         #expect(pair.client.version == "TLSv1.3")
     }
 
+    /// A read returns before it has taken them all, so that a client cannot keep a loop in one read.
+    @Test func newKeysOfAClientAreCountedEachOnce() throws {
+        let pair = try TLSPair(authorities.serverContext(), authorities.clientContext())
+        let (server, client) = pair.shake()
+        #expect(server == nil && client == nil)
+        for _ in 0..<5 { #expect(pair.client.updateKeys()) }
+        guard case .bytes(3) = pair.write(pair.client, [1, 2, 3]) else {
+            Issue.record("not written")
+            return
+        }
+        var reads = 0
+        while reads < 10 {
+            reads += 1
+            if case .bytes(3) = pair.read(pair.server) { break }
+        }
+        #expect(reads < 10)
+        #expect(pair.server.keyUpdates == 5)
+        #expect(pair.client.keyUpdates == 0)
+    }
+
     @Test func theRootTellsTheAuthority() throws {
         let website = try authorities.client()
         let phone = try authorities.client(
             of: authorities.phones, names: [.uri("twoefay:device:1"), .dns("other"), .uri("twoefay:device:2")])
         for (certificate, authority) in [(website, PeerAuthority.websites), (phone, .phones)] {
-            let pair = try Pair(authorities.serverContext(), authorities.clientContext(certificate))
+            let pair = try TLSPair(authorities.serverContext(), authorities.clientContext(certificate))
             let (server, client) = pair.shake()
             #expect(server == nil && client == nil)
             #expect(pair.server.peer?.authority == authority)
@@ -108,13 +131,14 @@ struct TLSTests {
             certificate = try authorities.client(of: .create(commonName: "websites", days: 10, at: now))
         case .selfSigned:
             let own = try CertificateAuthority.create(commonName: "me", days: 10, at: now)
-            certificate = IssuedCertificate(certificate: own.certificate, key: own.key)
+            certificate = IssuedCertificate(
+                certificate: own.certificate, key: try P256PrivateKey(pem: try own.keyPEM()))
         case .revoked:
             certificate = try authorities.client()
             crl = try authorities.websites.makeCRL(
                 revoked: [(certificate.certificate.serial, now)], days: 10, at: now)
         }
-        let pair = try Pair(authorities.serverContext(crl: crl), authorities.clientContext(certificate))
+        let pair = try TLSPair(authorities.serverContext(crl: crl), authorities.clientContext(certificate))
         let (server, client) = pair.shake()
         let reasons: [Bad: String] = [
             .expired: "certificate has expired", .notYetValid: "certificate is not yet valid",
@@ -131,7 +155,7 @@ struct TLSTests {
         let crl = try authorities.websites.makeCRL(revoked: [(revoked.certificate.serial, now)], days: 10, at: now)
         // One of the same authority that is not on the list, and one of the authority that has no list.
         for certificate in [try authorities.client(), try authorities.client(of: authorities.phones)] {
-            let pair = try Pair(authorities.serverContext(crl: crl), authorities.clientContext(certificate))
+            let pair = try TLSPair(authorities.serverContext(crl: crl), authorities.clientContext(certificate))
             let (server, client) = pair.shake()
             #expect(server == nil && client == nil)
             #expect(pair.server.peer != nil)
@@ -140,7 +164,7 @@ struct TLSTests {
 
     @Test func aListThatHasRunOutRefuses() throws {
         let crl = try authorities.websites.makeCRL(revoked: [], days: 1, at: now - .seconds(3 * 86_400))
-        let pair = try Pair(authorities.serverContext(crl: crl), authorities.clientContext(authorities.client()))
+        let pair = try TLSPair(authorities.serverContext(crl: crl), authorities.clientContext(authorities.client()))
         #expect(pair.shake().server?.reasons.last == "CRL has expired")
     }
 
@@ -157,14 +181,14 @@ struct TLSTests {
         for (host, isRight) in [
             ("localhost", true), ("127.0.0.1", true), ("other.example", false), ("127.0.0.2", false),
         ] {
-            let pair = try Pair(authorities.serverContext(), authorities.clientContext(), host: host)
+            let pair = try TLSPair(authorities.serverContext(), authorities.clientContext(), host: host)
             #expect((pair.shake().client == nil) == isRight, "\(host)")
         }
         let stranger = try TLSClientContext(roots: .pem(authorities.phones.certificatePEM()))
-        let pair = try Pair(authorities.serverContext(), stranger)
+        let pair = try TLSPair(authorities.serverContext(), stranger)
         #expect(pair.shake().client?.reasons.contains("certificate verify failed") == true)
         // And the alert that it sends is the server's reason.
-        let system = try Pair(authorities.serverContext(), TLSClientContext(roots: .system))
+        let system = try TLSPair(authorities.serverContext(), TLSClientContext(roots: .system))
         #expect(system.shake().client != nil)
     }
 
@@ -177,14 +201,14 @@ struct TLSTests {
         func client(_ application: Application) throws -> TLSClientContext {
             try TLSClientContext(roots: .pem(authorities.websites.certificatePEM()), application: application)
         }
-        let unnamed = try Pair(server(.unnamed), client(.unnamed))
+        let unnamed = try TLSPair(server(.unnamed), client(.unnamed))
         let (byServer, byClient) = unnamed.shake()
         #expect(byServer == nil)
         #expect(byClient == nil)
         // Who wants HTTP/2 takes nothing else for it, and the name is still looked at.
-        #expect(try Pair(server(.unnamed), client(.http2)).shake().client != nil)
-        #expect(try Pair(server(.http2), client(.unnamed)).shake().server != nil)
-        #expect(try Pair(server(.unnamed), client(.unnamed), host: "elsewhere.test").shake().client != nil)
+        #expect(try TLSPair(server(.unnamed), client(.http2)).shake().client != nil)
+        #expect(try TLSPair(server(.http2), client(.unnamed)).shake().server != nil)
+        #expect(try TLSPair(server(.unnamed), client(.unnamed), host: "elsewhere.test").shake().client != nil)
     }
 
     @Test func aPinnedAuthorityIsKnownByItsKeyAlone() throws {
@@ -194,7 +218,7 @@ struct TLSTests {
         func refusal(_ sent: [UInt8], _ client: TLSClientContext, host: String = "localhost") throws -> TLSFailure? {
             let server = try TLSServerContext(
                 certificateChainPEM: sent, privateKeyPEM: authorities.server.keyPEM())
-            return try Pair(server, client, host: host).shake().client
+            return try TLSPair(server, client, host: host).shake().client
         }
         #expect(try refusal(chain, pin) == nil)
         #expect(try refusal(chain, pin, host: "other.example")?.reasons.contains("certificate verify failed") == true)
@@ -231,7 +255,7 @@ struct TLSTests {
     }
 
     @Test func bytesComeThroughWhole() throws {
-        let pair = try Pair(authorities.serverContext(), authorities.clientContext())
+        let pair = try TLSPair(authorities.serverContext(), authorities.clientContext())
         let (server, client) = pair.shake()
         #expect(server == nil && client == nil)
         let sent = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
