@@ -28,6 +28,8 @@ public struct Request: Sendable {
     public var certificate: ClientCertificate?
     /// The address that the connection came from, for the log.
     public var remote: String
+    /// Is told when a proof in the request was accepted.
+    public var identification: (any CallerIdentification)?
 
     public init(
         method: String, path: String, query: String? = nil, fields: Fields = Fields(), body: [UInt8] = [],

@@ -22,13 +22,18 @@ public enum Outcome: Sendable {
 /// A request that waits for something to happen, at most for `duration`.
 public struct Hold: Sendable {
     public let duration: Duration
+    /// The owner of the request: if many holds end at once, each owner has its turn.
+    public let owner: String
     public let wait: any Wait
     /// Makes the answer, once it happened or the time is over. Under the same deadline as the work before it. Where what
     /// happened is no news, it may hold the request again, for what is left of its time.
     public let finish: @Sendable () async -> Outcome
 
-    public init(duration: Duration, wait: any Wait, finish: @escaping @Sendable () async -> Outcome) {
+    public init(
+        duration: Duration, owner: String = "", wait: any Wait, finish: @escaping @Sendable () async -> Outcome
+    ) {
         self.duration = duration
+        self.owner = owner
         self.wait = wait
         self.finish = finish
     }

@@ -30,8 +30,7 @@ extension HTTP2Client: LinkOwner {
 
     func linkReceived(_ bytes: UnsafeRawBufferPointer) {
         guard let session else { return }
-        var cost = 0
-        scanner.scan(bytes) { cost += $0.cost }
+        let cost = cost(of: bytes)
         if cost > 0, !budget.charge(cost, now: loop.time.instant()) {
             log.warning("client.abuse", [.host: host])
             link?.end(.failed(TLSFailure("the server sends frames without end")))
@@ -42,6 +41,20 @@ extension HTTP2Client: LinkOwner {
             return
         }
         handleEvents()
+    }
+
+    /// A server may reset each stream that we opened, and all of them at once: when it lowers its
+    /// limit, say. A further reset of a stream is charged.
+    private func cost(of bytes: UnsafeRawBufferPointer) -> Int {
+        var (cost, at) = (0, 0)
+        var reset: Set<Int32> = []
+        while let head = scanner.next(bytes, &at) {
+            let isFree =
+                head.type == FrameScanner.Head.reset && streams[head.stream] != nil
+                && reset.insert(head.stream).inserted
+            if !isFree { cost += head.cost }
+        }
+        return cost
     }
 
     func linkWants(_ output: inout [UInt8], enough: Int) {
@@ -112,7 +125,7 @@ extension HTTP2Client: LinkOwner {
         case .goAway(_, let code, let debug): wentAway(code, scratch.inbound[debug])
         case .pingAcknowledged(let payload): pings.removeValue(forKey: payload)?(.zero)
         case .sentData: budget.earn()
-        case .settingsAcknowledged, .sentEnd, .sentReset: break
+        case .settingsAcknowledged, .sentEnd, .sentReset, .refused: break
         }
     }
 

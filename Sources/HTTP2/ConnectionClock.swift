@@ -19,6 +19,8 @@ struct ConnectionClock {
 
     private let limits: ServerLimits
     private var handshakeBy: Instant?
+    /// Since when the handshake has waited for its turn.
+    private var handshakeQueued: Instant?
     private var settingsBy: Instant?
     private var lastActivity: Instant
     /// Since when there has been something to send, and how much had been sent then.
@@ -28,6 +30,16 @@ struct ConnectionClock {
         self.limits = limits
         handshakeBy = now + limits.handshake
         lastActivity = now
+    }
+
+    /// The client has begun, and waits for its turn from now on: at most until its handshake would be overdue.
+    mutating func queuedHandshake(_ now: Instant) { handshakeQueued = now }
+
+    /// Its turn has come. The wait was not the client's: it has as much time left as it had before.
+    mutating func beganHandshake(_ now: Instant) {
+        guard let by = handshakeBy, let since = handshakeQueued else { return }
+        handshakeBy = by + (now - since)
+        handshakeQueued = nil
     }
 
     mutating func handshakeEnded(_ now: Instant) {

@@ -7,11 +7,14 @@ final class Exchange {
         /// The work runs, or the answer to a hold is being made.
         case working
         case holding(Hold)
+        /// The hold is over; its answer is made when it is its turn.
+        case ending(Hold)
         /// Answered, or nobody wants the answer any more.
         case done
     }
 
     private let loop: EventLoop
+    private let holdEnds: HoldEnds
     private let deadline: Duration
     private let late: Response
     private let answer: (Response) -> Void
@@ -20,15 +23,18 @@ final class Exchange {
     private var timer: TimerID?
     /// Work that has been started and has not come back.
     private var isRunning = false
+    /// The work that runs ends a hold.
+    private var isEndingHold = false
     private var hasEnded = false
     private var holdsNothing = false
 
     /// `answer` is called at most once; `ended` once, when nothing of this runs any more.
     init(
-        loop: EventLoop, deadline: Duration, late: Response, answer: @escaping (Response) -> Void,
+        loop: EventLoop, holdEnds: HoldEnds, deadline: Duration, late: Response, answer: @escaping (Response) -> Void,
         ended: @escaping () -> Void
     ) {
         self.loop = loop
+        self.holdEnds = holdEnds
         self.deadline = deadline
         self.late = late
         self.answer = answer
@@ -117,16 +123,28 @@ final class Exchange {
 
     private func finish(_ hold: Hold) {
         stopTimer()
+        state = .ending(hold)
+        holdEnds.add(self, of: hold.owner)
+    }
+
+    /// It is the turn of this hold's end. False where nobody wants the answer any more: then nothing runs.
+    func end() -> Bool {
+        guard case .ending(let hold) = state else { return false }
         state = .working
+        isEndingHold = true
         run { exchange in
             let outcome = await hold.finish()
             exchange.value.came(outcome)
         }
+        return true
     }
 
     private func returned() {
         isRunning = false
+        let wasEndingHold = isEndingHold
+        isEndingHold = false
         endIfOver()
+        if wasEndingHold { holdEnds.ended() }
     }
 
     private func settle() {

@@ -1,63 +1,130 @@
-/// Walks over the frames in what a peer sends and sees only their heads. libnghttp2 tells nothing of the frames it
-/// ignores, and those cost as well.
+/// Finds the heads of the frames in what a peer sends. libnghttp2 does not report the frames that it ignores, and those
+/// cost as well.
 struct FrameScanner {
     struct Head: Equatable {
         let type: UInt8
         let flags: UInt8
         let length: Int
+        var stream: Int32 = 0
+        /// The first bytes of the payload: 4 of a PRIORITY frame, 1 of a padded DATA frame, otherwise 0.
+        var prefix: UInt32 = 0
     }
 
     /// The client's connection preface, which is no frame.
     static let preface = 24
+    /// Bytes of a frame's head.
+    private static let size = 9
+    /// The longest head with its prefix.
+    private static let room = 13
 
     private var skip: Int
-    private var held: (UInt8, UInt8, UInt8, UInt8, UInt8) = (0, 0, 0, 0, 0)
+    private var isInPreface: Bool
+    private var held: (UInt64, UInt64) = (0, 0)
     private var heldCount = 0
+    /// Number of frames begun so far. The latest one may be incomplete.
+    private(set) var begun = 0
 
-    init(skipping preface: Int) { skip = preface }
+    init(skipping preface: Int) {
+        skip = preface
+        isInPreface = preface > 0
+    }
 
-    mutating func scan(_ bytes: UnsafeRawBufferPointer, _ frame: (Head) -> Void) {
-        var at = 0
+    /// True if the latest frame is incomplete.
+    var isMidFrame: Bool { isMidHead || isMidPayload }
+    /// True if not even the head of the latest frame is complete.
+    var isMidHead: Bool { heldCount > 0 }
+    /// True if the latest frame's head is complete, and its payload is not.
+    var isMidPayload: Bool { skip > 0 && !isInPreface }
+
+    /// Returns the next head that is complete, and moves `at` behind it. Returns nil when `bytes` are used up.
+    mutating func next(_ bytes: UnsafeRawBufferPointer, _ at: inout Int) -> Head? {
         while at < bytes.count {
             if skip > 0 {
                 let step = min(skip, bytes.count - at)
                 skip -= step
                 at += step
+                if skip == 0 { isInPreface = false }
                 continue
             }
-            if heldCount == 0, bytes.count - at >= 9 {
-                let length = Int(bytes[at]) << 16 | Int(bytes[at + 1]) << 8 | Int(bytes[at + 2])
-                frame(Head(type: bytes[at + 3], flags: bytes[at + 4], length: length))
-                at += 9
-                skip = length
-                continue
+            if heldCount == 0 {
+                begun += 1
+                if bytes.count - at >= Self.room {
+                    let head = Self.head(bytes, at)
+                    at += Self.size
+                    skip = head.length
+                    return head
+                }
             }
-            // A head cut in two by the end of a read: five bytes tell, four more name the stream.
-            withUnsafeMutableBytes(of: &held) { if heldCount < 5 { $0[heldCount] = bytes[at] } }
+            // A head cut in two by the end of a read.
+            withUnsafeMutableBytes(of: &held) { $0[heldCount] = bytes[at] }
             heldCount += 1
             at += 1
-            guard heldCount == 9 else { continue }
-            heldCount = 0
-            let length = Int(held.0) << 16 | Int(held.1) << 8 | Int(held.2)
-            frame(Head(type: held.3, flags: held.4, length: length))
-            skip = length
+            if let head = heldHead() { return head }
         }
+        return nil
+    }
+
+    /// The head that is held, if it and its prefix are complete.
+    private mutating func heldHead() -> Head? {
+        guard heldCount >= Self.size else { return nil }
+        let (head, prefix) = withUnsafeBytes(of: &held) { (Self.head($0, 0), Self.prefixSize($0, 0)) }
+        guard heldCount == Self.size + prefix else { return nil }
+        heldCount = 0
+        skip = head.length - prefix
+        return head
+    }
+
+    private static func length(_ bytes: UnsafeRawBufferPointer, _ at: Int) -> Int {
+        Int(bytes[at]) << 16 | Int(bytes[at + 1]) << 8 | Int(bytes[at + 2])
+    }
+
+    private static func prefixSize(_ bytes: UnsafeRawBufferPointer, _ at: Int) -> Int {
+        switch bytes[at + 3] {
+        case Head.data: bytes[at + 4] & Head.padded != 0 ? min(1, length(bytes, at)) : 0
+        case Head.priority: length(bytes, at) >= 4 ? 4 : 0
+        default: 0
+        }
+    }
+
+    private static func head(_ bytes: UnsafeRawBufferPointer, _ at: Int) -> Head {
+        let prefix =
+            switch prefixSize(bytes, at) {
+            case 0: UInt32(0)
+            case 1: UInt32(bytes[at + size])
+            default: UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: at + size, as: UInt32.self))
+            }
+        let stream = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: at + 5, as: UInt32.self))
+        return Head(
+            type: bytes[at + 3], flags: bytes[at + 4], length: length(bytes, at),
+            stream: Int32(truncatingIfNeeded: stream & 0x7fff_ffff), prefix: prefix)
     }
 }
 
 extension FrameScanner.Head {
-    private static let endStream: UInt8 = 1
-    private static let acknowledgement: UInt8 = 1
+    static let data: UInt8 = 0
+    static let headers: UInt8 = 1
+    static let priority: UInt8 = 2
+    static let reset: UInt8 = 3
+    static let settings: UInt8 = 4
+    static let continuation: UInt8 = 9
 
-    /// What this frame costs its sender. HEADERS are free here: a request is worth what it asks for, and how many there
-    /// may be is a limit of its own.
+    static let endStream: UInt8 = 1
+    static let acknowledgement: UInt8 = 1
+    static let endHeaders: UInt8 = 4
+    static let padded: UInt8 = 8
+
+    /// The cost of this frame for its sender, on any stream. HEADERS are free here, because the
+    /// number of requests has a limit of its own.
     var cost: Int {
         switch type {
-        case 0: length < 64 && flags & Self.endStream == 0 ? AbuseBudget.control : 0
-        case 1: 0
-        case 3: AbuseBudget.reset
-        case 4: flags & Self.acknowledgement == 0 ? AbuseBudget.settings : AbuseBudget.control
+        case Self.data: content < 64 && flags & Self.endStream == 0 ? AbuseBudget.control : 0
+        case Self.headers: flags & Self.padded == 0 ? 0 : AbuseBudget.control
+        case Self.reset: AbuseBudget.reset
+        case Self.settings: flags & Self.acknowledgement == 0 ? AbuseBudget.settings : AbuseBudget.control
         default: AbuseBudget.control
         }
     }
+
+    /// Bytes of a DATA frame's payload that are not padding.
+    private var content: Int { flags & Self.padded == 0 ? length : length - 1 - Int(prefix) }
 }

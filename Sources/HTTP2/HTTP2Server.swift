@@ -12,26 +12,40 @@ public final class HTTP2Server {
     let keeper: (any ServerKeeper)?
     let limits: ServerLimits
     let proxies: Proxies
+    private let admission: AdmissionControl?
     let log: Log
     let buffers = SharedBuffers()
+    let holdEnds: HoldEnds
     private var tls: TLSServerContext?
     private var listener: Listener?
     private var connections: [ObjectIdentifier: ServerConnection] = [:]
+    private(set) var certified = CertifiedConnections()
     private var accepted = 0
     private var httpDate = HTTPDate()
     private var date: (text: [UInt8], readAt: Instant)?
     private var drained: (() -> Void)?
+    /// Requests whose work runs, also those whose client has gone.
+    private var running = 0
     private var drainLimit: TimerID?
     private var exhaustion = Burst()
+    private let handshakes: HandshakeTurns
+    private var sweep: TimerID?
+    private var memory = MemoryReturn()
+    private var abuse = Burst()
 
-    /// The port is bound here. Without `tls` (for tests only) the client must know that this is HTTP/2. A `keeper` has every
-    /// connection in hand. Connections of `proxies` begin with whose they are.
+    /// The port is bound here. Without `tls` (for tests only) the client must know that this is
+    /// HTTP/2. A `keeper` has every connection in hand. Connections of `proxies` begin with whose
+    /// they are. `admission` counts the connections of all servers that it is given to; without
+    /// one, `limits.connections` holds for this server alone.
     public init(
         loop: EventLoop, address: SocketAddress, tls: TLSServerContext?, handler: any Handler,
         keeper: (any ServerKeeper)? = nil, limits: ServerLimits = ServerLimits(), proxies: Proxies = Proxies(),
-        log: Log
+        admission: AdmissionControl? = nil, log: Log
     ) throws(SystemFailure) {
+        self.admission = admission
         self.loop = loop
+        holdEnds = HoldEnds(loop: loop)
+        handshakes = HandshakeTurns(loop: loop)
         self.tls = tls
         self.handler = handler
         self.keeper = keeper
@@ -49,38 +63,56 @@ public final class HTTP2Server {
 
     public var connectionCount: Int { connections.count }
 
+    /// Connections for which a TLS session was made.
+    var sessionCount: Int { connections.values.count { $0.link.hasSession } }
+
     public func start() throws(SystemFailure) {
         try listener?.start(
-            accepted: { [unowned self] fd, remote in accept(fd, remote) },
-            exhausted: { [unowned self] failure in noteExhaustion(failure) })
+            accepted: { [weak self] fd, remote in if let self { accept(fd, remote) } else { close(fd) } },
+            exhausted: { [weak self] failure in self?.noteExhaustion(failure) })
     }
 
     /// For the connections to come; those that stand keep what they were made with.
     public func replace(tls: TLSServerContext) { self.tls = tls }
 
-    /// Takes no new connection, tells the clients, lets their streams end, and says when all are gone — after
-    /// `limits.drain` at the latest.
+    /// Takes no new connection, tells the clients, lets their streams end, and calls `completion`
+    /// when all connections are gone and no work runs any more, also none whose client did not
+    /// wait: after `limits.drain` at the latest.
     public func drain(completion: @escaping () -> Void) {
         listener?.close()
         listener = nil
+        // Whoever still waits for a handshake is ended below.
+        handshakes.close()
         drained = completion
-        guard !connections.isEmpty else {
-            finishDrain()
-            return
-        }
+        guard !finishDrainIfOver() else { return }
         drainLimit = loop.schedule(after: limits.drain) { [weak self] in
             guard let self else { return }
             drainLimit = nil
             for connection in connections.values { connection.abort() }
+            finishDrain()
         }
-        for connection in connections.values { connection.drain() }
+        for connection in connections.values { connection.beginDrain() }
     }
 
     /// Ends everything now.
     public func stop() {
         listener?.close()
         listener = nil
+        handshakes.close()
         for connection in connections.values { connection.abort() }
+    }
+
+    @discardableResult private func finishDrainIfOver() -> Bool {
+        guard connections.isEmpty, running == 0, drained != nil else { return false }
+        finishDrain()
+        return true
+    }
+
+    func workBegan() { running += 1 }
+
+    func workEnded() {
+        running -= 1
+        finishDrainIfOver()
     }
 
     private func finishDrain() {
@@ -92,11 +124,15 @@ public final class HTTP2Server {
     }
 
     private func accept(_ fd: Int32, _ remote: SocketAddress) {
-        guard connections.count < limits.connections else {
+        let remote = remote.unmapped
+        let proxy = proxies.contain(remote) ? remote : nil
+        let ticket = admission?.admit(proxy == nil ? remote : nil, on: loop)
+        guard admission == nil ? connections.count < limits.connections : ticket != nil else {
+            Socket.setReset(fd)
             close(fd)
             return
         }
-        var (session, tls): (TLSSession?, TLSServerContext?) = (nil, tls)
+        var tls = tls
         var isIgnored = false
         accepted += 1
         switch keeper?.admit(accepted) {
@@ -104,28 +140,43 @@ public final class HTTP2Server {
         case .serveWith(let another): tls = another
         case .ignore: isIgnored = true
         case .cut:
+            ticket?.release()
             Socket.setReset(fd)
             close(fd)
             return
         }
-        if let tls {
-            do throws(TLSFailure) { session = try TLSSession(server: tls, fd: fd) } catch {
-                log.warning("connection.refused", [.error: error.description])
-                close(fd)
-                return
-            }
-        }
-        let remote = remote.unmapped
         let connection = ServerConnection(
-            server: self, fd: fd, number: accepted, tls: session, remote: remote.host,
-            isProxied: proxies.contain(remote))
+            server: self, fd: fd, number: accepted, tls: tls, remote: remote.host, proxy: proxy, ticket: ticket)
         connections[ObjectIdentifier(connection)] = connection
+        memory.grown(to: connections.count)
         if isIgnored { connection.ignore() } else { connection.start() }
+        if ticket != nil { scheduleSweep() }
     }
 
+    /// Connections that have lived long enough are ended once a second.
+    private func scheduleSweep() {
+        guard sweep == nil, let admission else { return }
+        sweep = loop.schedule(after: .seconds(1)) { [weak self] in
+            guard let self else { return }
+            sweep = nil
+            admission.sweep()
+            if !connections.isEmpty { scheduleSweep() }
+        }
+    }
+
+    func queueHandshake(_ connection: ServerConnection) { handshakes.add(connection, open: connections.count) }
+
+    /// The handshake has shown the client's certificate, if it has one.
+    func identified(_ connection: ServerConnection) { certified.add(connection) }
+
     func ended(_ connection: ServerConnection) {
+        certified.remove(connection)
         connections[ObjectIdentifier(connection)] = nil
-        if connections.isEmpty, drained != nil { finishDrain() }
+        connection.ticket?.release()
+        if memory.shrunk(to: connections.count) {
+            loop.schedule(after: .seconds(1)) { MemoryReturn.run() }
+        }
+        finishDrainIfOver()
     }
 
     /// The clock is read once a turn, however many answers it makes.
@@ -135,6 +186,13 @@ public final class HTTP2Server {
         let text = httpDate.text(at: loop.time.now())
         date = (text, now)
         return text
+    }
+
+    /// Logs a line every ten seconds at most, with the number of connections that have ended for
+    /// this since the last one.
+    func noteAbuse(by remote: String) {
+        guard let count = abuse.note(at: loop.time.instant()) else { return }
+        log.notice("connection.abuse", [.remote: remote, .count: count])
     }
 
     private func noteExhaustion(_ failure: SystemFailure) {

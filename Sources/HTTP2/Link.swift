@@ -11,12 +11,17 @@ enum LinkEnd: Sendable {
     case failed(TLSFailure)
 }
 
-/// What lives on a link: the protocol above it.
+/// The protocol above a link.
 protocol LinkOwner: AnyObject {
+    /// The first byte of a client's handshake has come: `beginHandshake` is to be called. Until
+    /// then a connection has no TLS session.
+    func linkHasFirstByte()
     /// TLS stands (or the plain connection does).
     func linkIsUp()
     /// The bytes are good for the length of the call.
     func linkReceived(_ bytes: UnsafeRawBufferPointer)
+    /// The peer has changed its TLS keys, so often since the last call.
+    func linkUpdatedKeys(_ count: Int)
     /// Appends what there is to send, about `enough` of it.
     func linkWants(_ output: inout [UInt8], enough: Int)
     /// Everything that `linkWants` gave is with the socket. True if the link has done its work.
@@ -25,6 +30,12 @@ protocol LinkOwner: AnyObject {
     func linkIsBlocked()
     /// The last call. The descriptor is closed.
     func linkEnded(_ end: LinkEnd)
+}
+
+extension LinkOwner {
+    /// A client begins by itself.
+    func linkHasFirstByte() {}
+    func linkUpdatedKeys(_ count: Int) {}
 }
 
 /// Buffers that the connections of one loop share: a turn of one of them fills and empties them.
@@ -45,6 +56,8 @@ final class Link {
     private enum State {
         /// A proxy says whose connection it is.
         case introduction
+        /// No byte of a handshake has come, or its turn has not.
+        case silent
         case handshake
         case up
         /// All is sent; waits for the peer to have read it, because a close with bytes unread would reset it away.
@@ -59,26 +72,33 @@ final class Link {
 
     let fd: Int32
     private let loop: EventLoop
-    private let tls: TLSSession?
+    private var tls: TLSSession?
+    /// For a server: the session is made at the first byte, so that a connection that says nothing costs little.
+    private let context: TLSServerContext?
     private let buffers: SharedBuffers
     private weak var owner: (any LinkOwner)?
     private var state = State.handshake
-    /// Nil where none is to come, and when it has.
+    /// The reader of the PROXY header; nil if none is expected or it has been read.
     private var introduction: (reading: Introduction, done: Introduced)?
     private var watch: Watch?
     private var linger: TimerID?
-    /// What the socket did not take; TLS wants to be given these very bytes again.
+    /// The bytes that the socket did not take. TLS must be given the same bytes again.
     private var leftover: [UInt8] = []
     private var leftoverStart = 0
     /// Reading may have to write first, and writing to read, when TLS changes its keys.
     private var readNeedsWrite = false
     private var writeNeedsRead = false
+    /// Key updates already reported to the owner.
+    private var keyUpdates = 0
     private var isFlushing = false
     private var again = false
     /// Bytes handed to the socket so far: how a stalled peer is seen.
     private(set) var sent: UInt64 = 0
 
-    init(loop: EventLoop, fd: Int32, tls: TLSSession?, buffers: SharedBuffers) {
+    init(
+        loop: EventLoop, fd: Int32, tls: TLSSession?, context: TLSServerContext? = nil, buffers: SharedBuffers
+    ) {
+        self.context = context
         self.loop = loop
         self.fd = fd
         self.tls = tls
@@ -91,17 +111,18 @@ final class Link {
         close(fd)
     }
 
+    var hasSession: Bool { tls != nil }
     var isBlocked: Bool { leftoverStart < leftover.count }
-    var isOpen: Bool { state == .introduction || state == .handshake || state == .up }
+    var isOpen: Bool { state == .introduction || state == .silent || state == .handshake || state == .up }
     var isIntroducing: Bool { state == .introduction }
     var peer: PeerCertificate? { tls?.peer }
     var tlsVersion: String? { tls?.version }
 
-    /// - Parameter introduced: where a proxy has to say ahead of everything whose connection it is: is told what it said. After
-    ///   a fault the connection ends.
+    /// - Parameter introduced: called with the result of the PROXY header; nil if none is expected.
+    ///   After a fault the connection ends.
     func start(owner: any LinkOwner, introduced: Introduced? = nil) throws(SystemFailure) {
         self.owner = owner
-        watch = try loop.watch(fd: fd, .read) { [unowned self] in ready($0) }
+        watch = try loop.watch(fd: fd, .read) { [weak self] in self?.ready($0) }
         if let introduced {
             introduction = (Introduction(), introduced)
             state = .introduction
@@ -118,6 +139,8 @@ final class Link {
         case .whole(let header):
             introduction?.done(.success(header))
             introduction = nil
+            // There may be no place for the caller.
+            guard state == .introduction else { return }
             state = .handshake
             begin()
         case .closed: end(.closed)
@@ -129,12 +152,35 @@ final class Link {
     }
 
     private func begin() {
-        if tls == nil {
+        if context != nil {
+            state = .silent
+        } else if tls == nil {
             state = .up
             owner?.linkIsUp()
         } else {
             handshake()
         }
+    }
+
+    /// The first byte has come, or the peer has given up. Nothing is taken from the socket yet.
+    private func listen(_ readiness: Readiness) {
+        // A client that gives up before its turn must not cost its source a handshake.
+        guard readiness.isDisjoint(with: [.hangUp, .failed]) else { return end(.closed) }
+        watch?.change(.hangUp)
+        owner?.linkHasFirstByte()
+    }
+
+    func beginHandshake() {
+        guard state == .silent, let context else { return }
+        do throws(TLSFailure) {
+            tls = try TLSSession(server: context, fd: fd)
+        } catch {
+            end(.failed(error))
+            return
+        }
+        state = .handshake
+        watch?.change(.read)
+        handshake()
     }
 
     /// In place of `start`: as if it had been frozen at once.
@@ -154,6 +200,7 @@ final class Link {
     private func ready(_ readiness: Readiness) {
         switch state {
         case .introduction: introduce()
+        case .silent: listen(readiness)
         case .handshake: handshake()
         case .up:
             if readiness.contains(.write) || writeNeedsRead { flush() }
@@ -184,7 +231,14 @@ final class Link {
     private func receive() {
         // Some at a time: other connections have their turn too.
         for _ in 0..<8 {
-            switch read() {
+            let outcome = read()
+            if let tls, tls.keyUpdates != keyUpdates {
+                let count = tls.keyUpdates - keyUpdates
+                keyUpdates = tls.keyUpdates
+                owner?.linkUpdatedKeys(count)
+                guard state == .up else { return }
+            }
+            switch outcome {
             case .bytes(let count):
                 readNeedsWrite = false
                 owner?.linkReceived(UnsafeRawBufferPointer(rebasing: buffers.input[..<count]))

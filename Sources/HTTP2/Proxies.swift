@@ -31,19 +31,3 @@ public final class Proxies: Sendable {
         }
     }
 }
-
-/// What many connections in a row bring about is said once in ten seconds: whoever fills the descriptors must not fill
-/// the log too.
-struct Burst {
-    private var saidAt: Instant?
-    private var unsaid = 0
-
-    /// How often it has happened since it was last said; nil while that is too short ago.
-    mutating func note(at now: Instant) -> Int? {
-        unsaid += 1
-        if let saidAt, now < saidAt + .seconds(10) { return nil }
-        defer { unsaid = 0 }
-        saidAt = now
-        return unsaid
-    }
-}

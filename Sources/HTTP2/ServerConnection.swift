@@ -13,7 +13,10 @@ public final class ServerConnection: LinkOwner, TurnEnd {
     let log: Log
     /// Whose it is; the proxy's, until one has said whose.
     public private(set) var remote: String
-    private let isProxied: Bool
+    /// The balancer that says whose it is.
+    private let proxy: SocketAddress?
+    /// Its place among all connections of the process; nil where nobody counts them.
+    let ticket: AdmissionTicket?
     /// Among those of its server, from 1.
     public let number: Int
     let link: Link
@@ -28,11 +31,15 @@ public final class ServerConnection: LinkOwner, TurnEnd {
     var lastStream = Int32.max
 
     var session: Session?
+    /// A whole request has come.
+    private var hasRequested = false
     /// The SETTINGS have been submitted.
     private var hasBegun = false
-    private var certificate: ClientCertificate?
-    private var scanner = FrameScanner(skipping: FrameScanner.preface)
+    private(set) var certificate: ClientCertificate?
+    var inspector: FrameInspector
     private var budget: AbuseBudget
+    /// Streams that the client may have now. One more is refused.
+    var allowedStreams = Int.max
     var clock: ConnectionClock
     var timer: (id: TimerID, due: Instant)?
     var streams = StreamTable<ServerStream>()
@@ -45,11 +52,15 @@ public final class ServerConnection: LinkOwner, TurnEnd {
     /// Answers that are not all with the peer yet.
     var unsent = 0
     private var flushAtTurnEnd = false
-    var drainPing: UInt64?
-    var isDraining = false
+    var drain = DrainStep.none
+    var isDraining: Bool { drain != .none }
     var isTerminated = false
 
-    init(server: HTTP2Server, fd: Int32, number: Int, tls: TLSSession?, remote: String, isProxied: Bool) {
+    init(
+        server: HTTP2Server, fd: Int32, number: Int, tls: TLSServerContext?, remote: String, proxy: SocketAddress?,
+        ticket: AdmissionTicket?
+    ) {
+        self.ticket = ticket
         self.server = server
         self.number = number
         loop = server.loop
@@ -57,11 +68,12 @@ public final class ServerConnection: LinkOwner, TurnEnd {
         handler = server.handler
         log = server.log
         self.remote = remote
-        self.isProxied = isProxied
-        link = Link(loop: loop, fd: fd, tls: tls, buffers: server.buffers)
+        self.proxy = proxy
+        link = Link(loop: loop, fd: fd, tls: nil, context: tls, buffers: server.buffers)
         scratch = server.buffers.session
         requestNanoseconds = limits.request.wholeNanoseconds
         streamLimit = limits.streams
+        inspector = FrameInspector(maxBlockBytes: 2 * limits.headerBytes)
         let now = loop.now
         budget = AbuseBudget(capacity: limits.abuseCapacity, perSecond: limits.abusePerSecond, now: now)
         clock = ConnectionClock(limits: limits, now: now)
@@ -69,7 +81,11 @@ public final class ServerConnection: LinkOwner, TurnEnd {
 
     func start() {
         do throws(SystemFailure) {
-            try link.start(owner: self, introduced: isProxied ? { [unowned self] in introduced($0) } : nil)
+            bindTicket()
+            let reader = proxy.map { proxy -> Link.Introduced in
+                { [weak self] outcome in self?.introduced(outcome, by: proxy) }
+            }
+            try link.start(owner: self, introduced: reader)
         } catch {
             log.warning("connection.refused", [.error: error.description])
             link.end(.finished)
@@ -78,12 +94,18 @@ public final class ServerConnection: LinkOwner, TurnEnd {
         check()
     }
 
-    private func introduced(_ outcome: Result<ProxyHeader, ProxyHeader.Fault>) {
+    private func introduced(_ outcome: Result<ProxyHeader, ProxyHeader.Fault>, by proxy: SocketAddress) {
+        let source: SocketAddress
         switch outcome {
-        case .success(.local): break
-        case .success(.relayed(let source)): remote = source.host
-        case .failure(let fault): server.proxies.refuse(remote, fault, at: loop.now, log)
+        case .success(.local): source = proxy
+        case .success(.relayed(let caller)):
+            source = caller
+            remote = caller.host
+        case .failure(let fault):
+            server.proxies.refuse(remote, fault, at: loop.now, log)
+            return
         }
+        if ticket?.introduced(as: source) == false { link.reset() }
     }
 
     /// In place of `start`: it stands, and that is all.
@@ -100,6 +122,12 @@ public final class ServerConnection: LinkOwner, TurnEnd {
                 authority: peer.authority == .websites ? .websites : .phones, uris: peer.uris,
                 keyThumbprint: peer.keyThumbprint)
         }
+        server.identified(self)
+        switch certificate?.authority {
+        case .websites?: ticket?.isWebsite(certificate?.keyThumbprint ?? [])
+        case .phones?: ticket?.isPhone(certificate?.keyThumbprint ?? [])
+        case nil: break
+        }
         if let keeper = server.keeper {
             self.keeper = keeper.opened(self)
             // nghttp2 sends SETTINGS ahead of whatever waits.
@@ -108,37 +136,50 @@ public final class ServerConnection: LinkOwner, TurnEnd {
             guard link.isOpen else { return }
         }
         hasBegun = true
-        var settings: [(nghttp2_settings_id, UInt32)] = [
+        let settings: [(nghttp2_settings_id, UInt32)] = [
             (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.streamWindow),
             (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, UInt32(limits.headerBytes)),
             (NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1),
         ]
-        if let streamLimit { settings.append((NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, streamLimit)) }
-        session.submitSettings(settings)
+        if let streamLimit { allowedStreams = Int(streamLimit) }
+        session.submitSettings(settings, streams: streamLimit)
         session.openWindow(limits.connectionWindow)
         clock.handshakeEnded(loop.now)
         link.flush()
         check()
-        if isDraining { beginDrain() }
     }
 
     func linkReceived(_ bytes: UnsafeRawBufferPointer) {
         guard let session, !isTerminated else { return }
-        var cost = 0
-        scanner.scan(bytes) { cost += $0.cost }
         let now = loop.now
         clock.active(now)
-        if cost > 0, !budget.charge(cost, now: now) {
-            calm()
+        let finding = inspector.inspect(bytes, now: now) { streams[$0] != nil }
+        guard charge(finding.cost, now) else { return }
+        if let violation = finding.violation {
+            end(violation)
             return
         }
+        if inspector.incompleteSince == now { check(by: requestLimit(now)) }
         guard session.receive(bytes) else {
             log.debug("connection.malformed", [.remote: remote])
             link.end(.finished)
             return
         }
         handleEvents(now)
+        charge(session.takeHeaderCharges(), now)
     }
+
+    func linkUpdatedKeys(_ count: Int) { charge(count * AbuseBudget.keyUpdate, loop.now) }
+
+    /// False if the peer has used its budget up, and the connection ends for that.
+    @discardableResult
+    private func charge(_ cost: Int, _ now: Instant) -> Bool {
+        guard cost > 0, !budget.charge(cost, now: now) else { return true }
+        calm()
+        return false
+    }
+
+    func requestLimit(_ began: Instant) -> Instant { Instant(nanoseconds: began.nanoseconds + requestNanoseconds) }
 
     func linkWants(_ output: inout [UInt8], enough: Int) {
         guard let session else { return }
@@ -149,6 +190,8 @@ public final class ServerConnection: LinkOwner, TurnEnd {
         }
         // What has been sent may end streams, and that may ask for more to be sent: the link asks until there is none.
         handleEvents(loop.now)
+        // The notice goes out in one piece with the answer before it.
+        if isDraining, self.session === session, !session.send(into: &output, enough: enough) { link.end(.finished) }
     }
 
     func linkIsDrained() -> Bool {
@@ -209,22 +252,30 @@ public final class ServerConnection: LinkOwner, TurnEnd {
         case .sentEnd(let id):
             budget.earn()
             sentEnd(id)
-        case .sentReset:
-            if !budget.charge(AbuseBudget.reset, now: now) { calm() }
+        case .refused(let id): inspector.noteReset(id)
+        case .sentReset(let id):
+            inspector.noteReset(id)
+            charge(AbuseBudget.reset, now)
         case .settingsAcknowledged: clock.settingsAcknowledged()
         case .pingAcknowledged(let payload):
-            if payload == drainPing { finalGoAway() }
+            if payload == Self.drainPing { drainPingCame() }
         case .settings, .goAway: break
         }
     }
 
     private func headers(_ id: Int32, _ block: Int, _ now: Instant) {
+        let began = inspector.takeHeadBegan(now)
         // Trailers: allowed, and of no use to us.
         guard streams[id] == nil else { return }
-        let stream = ServerStream(id: id, head: scratch.take(block), began: now)
+        guard streams.count < allowedStreams else {
+            inspector.noteReset(id)
+            session?.submitReset(id, NGHTTP2_REFUSED_STREAM)
+            return
+        }
+        let stream = ServerStream(id: id, head: scratch.take(block), began: began)
         streams.add(stream, id)
         incomplete += 1
-        if incomplete == 1 { check(by: Instant(nanoseconds: now.nanoseconds + requestNanoseconds)) }
+        if incomplete == 1 { check(by: requestLimit(began)) }
         if stream.head.isTooLarge {
             discard(stream)
             answer(stream, Response(status: 431))
@@ -239,7 +290,12 @@ public final class ServerConnection: LinkOwner, TurnEnd {
     }
 
     private func data(_ id: Int32, _ range: Range<Int>) {
-        guard let session, let stream = streams[id], !stream.isDiscarded else { return }
+        guard let stream = streams[id] else { return }
+        guard !stream.isDiscarded else {
+            stream.dropped += range.count
+            if stream.dropped > limits.droppedBodyBytes { resetAnswered(stream) }
+            return
+        }
         guard stream.body.count + range.count <= limits.bodyBytes else {
             discard(stream)
             answer(stream, handler.tooLarge())
@@ -247,7 +303,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
         }
         guard pendingBodyBytes + range.count <= limits.pendingBodyBytes else {
             discard(stream)
-            session.submitReset(id, NGHTTP2_REFUSED_STREAM)
+            reset(stream, NGHTTP2_REFUSED_STREAM)
             return
         }
         pendingBodyBytes += range.count
@@ -255,16 +311,21 @@ public final class ServerConnection: LinkOwner, TurnEnd {
     }
 
     private func ended(_ id: Int32) {
-        guard let session, let stream = streams[id], !stream.isWhole else { return }
+        guard let stream = streams[id], !stream.isWhole else { return }
         incomplete -= 1
         stream.isWhole = true
         pendingBodyBytes -= stream.body.count
         guard !stream.isDiscarded, id <= lastStream else { return }
         guard inFlight < limits.inFlight else {
-            session.submitReset(id, NGHTTP2_REFUSED_STREAM)
+            reset(stream, NGHTTP2_REFUSED_STREAM)
             return
         }
-        let request = stream.takeRequest(certificate: certificate, remote: remote)
+        var request = stream.takeRequest(certificate: certificate, remote: remote)
+        request.identification = ticket
+        if !hasRequested {
+            hasRequested = true
+            ticket?.requested()
+        }
         let reply: Reply?
         if let keeper { reply = keeper.handle(request, stream: id) } else { reply = handler.handle(request) }
         switch reply {
@@ -278,16 +339,17 @@ public final class ServerConnection: LinkOwner, TurnEnd {
         _ stream: ServerStream, _ deadline: Duration, _ late: Response, _ work: @escaping @Sendable () async -> Outcome
     ) {
         inFlight += 1
+        server.workBegan()
         let exchange = Exchange(
-            loop: loop, deadline: deadline, late: late,
+            loop: loop, holdEnds: server.holdEnds, deadline: deadline, late: late,
             answer: { [weak self, weak stream] response in
                 guard let self, let stream, streams[stream.id] === stream else { return }
                 answer(stream, response)
                 flushSoon()
             },
-            ended: { [weak self] in
-                guard let self else { return }
-                inFlight -= 1
+            ended: { [weak self, server] in
+                self?.inFlight -= 1
+                server.workEnded()
             })
         stream.exchange = exchange
         if isDraining { exchange.holdNoMore() }
@@ -309,11 +371,23 @@ public final class ServerConnection: LinkOwner, TurnEnd {
     }
 
     private func sentEnd(_ id: Int32) {
-        guard let session, let stream = streams[id] else { return }
+        guard let stream = streams[id] else { return }
         stream.isSentToTheEnd = true
         unsent -= 1
-        // The answer stands; what the client is still sending would be read for nothing.
-        if !stream.isWhole { session.submitReset(id, NGHTTP2_NO_ERROR) }
+        // The rest of the request is read and dropped, unless there is no time for that.
+        if !stream.isWhole, isDraining { resetAnswered(stream) }
+    }
+
+    /// Asks the client to stop sending a request that has been answered.
+    func resetAnswered(_ stream: ServerStream) {
+        reset(stream, stream.isSentToTheEnd ? NGHTTP2_NO_ERROR : NGHTTP2_CANCEL)
+    }
+
+    func reset(_ stream: ServerStream, _ code: nghttp2_error_code) {
+        guard let session, !stream.isReset else { return }
+        stream.isReset = true
+        inspector.noteReset(stream.id)
+        session.submitReset(stream.id, code)
     }
 
     private func closed(_ id: Int32) {
@@ -325,5 +399,6 @@ public final class ServerConnection: LinkOwner, TurnEnd {
         }
         stream.exchange?.cancel()
         keeper?.closed(stream: id)
+        if isDraining, streams.isEmpty { streamsEnded() }
     }
 }

@@ -22,7 +22,7 @@ extension ServerConnection {
     }
 
     private func schedule(_ moment: Instant) {
-        let id = loop.schedule(after: moment - loop.time.instant()) { [weak self] in
+        let id = loop.schedule(at: moment) { [weak self] in
             self?.timer = nil
             self?.check()
         }
@@ -32,13 +32,31 @@ extension ServerConnection {
     func check() {
         guard link.isOpen else { return }
         let now = loop.time.instant()
-        let oldest = streams.values.lazy.filter { !$0.isWhole }.map(\.began).min()
+        let dropsEnd = endDrops(now)
+        var oldest = streams.values.lazy.filter(\.isAwaited).map(\.began).min()
+        if let since = inspector.incompleteSince { oldest = min(since, oldest ?? since) }
         switch clock.verdict(now, sent: link.sent, oldestRequest: oldest, isIdle: streams.isEmpty) {
         case .fine(let next):
             if let timer { loop.cancel(timer.id) }
-            schedule(next)
+            schedule(min(next, dropsEnd ?? next))
         case .overdue(let what): end(what)
         }
+    }
+
+    /// Resets the streams whose request has been answered and is still coming in after its time.
+    /// Returns when the next one's time ends.
+    private func endDrops(_ now: Instant) -> Instant? {
+        var next: Instant?
+        for stream in streams.values where stream.isDropping {
+            let limit = requestLimit(stream.began)
+            if limit <= now {
+                resetAnswered(stream)
+                flushSoon()
+            } else {
+                next = min(limit, next ?? limit)
+            }
+        }
+        return next
     }
 
     private func end(_ what: ConnectionClock.Overdue) {
@@ -59,8 +77,18 @@ extension ServerConnection {
     /// The peer costs more than its requests are worth.
     func calm() {
         guard !isTerminated else { return }
-        log.notice("connection.abuse", [.remote: remote])
+        server.noteAbuse(by: remote)
         terminate(NGHTTP2_ENHANCE_YOUR_CALM)
+    }
+
+    /// Ends it for an error in the frames of the client.
+    func end(_ violation: FrameInspector.Violation) {
+        log.debug("connection.malformed", [.remote: remote, .reason: "\(violation)"])
+        switch violation {
+        case .protocolError: terminate(NGHTTP2_PROTOCOL_ERROR)
+        case .streamClosed: terminate(NGHTTP2_STREAM_CLOSED)
+        case .headerBlock: calm()
+        }
     }
 
     private func terminate(_ code: nghttp2_error_code) {
@@ -71,37 +99,11 @@ extension ServerConnection {
         // A peer that does not take the GOAWAY is not waited for.
         if let timer { loop.cancel(timer.id) }
         let moment = loop.time.instant() + .seconds(2)
-        let id = loop.schedule(after: .seconds(2)) { [weak self] in
+        let id = loop.schedule(at: moment) { [weak self] in
             self?.timer = nil
             self?.link.reset()
         }
         timer = (id, moment)
-    }
-
-    /// Says that nothing new is taken, gives the client a round trip in which to hear it, and lets its streams end; those
-    /// that are held end now.
-    func drain() {
-        guard !isDraining else { return }
-        isDraining = true
-        if session != nil { beginDrain() } else { link.end(.finished) }
-    }
-
-    func beginDrain() {
-        guard let session else { return }
-        session.submitShutdownNotice()
-        let payload: UInt64 = 0x7477_6f65_6661_7921
-        drainPing = payload
-        session.submitPing(payload)
-        flushSoon()
-        for stream in streams.values { stream.exchange?.holdNoMore() }
-        loop.schedule(after: .seconds(5)) { [weak self] in self?.finalGoAway() }
-    }
-
-    func finalGoAway() {
-        guard let session, drainPing != nil else { return }
-        drainPing = nil
-        session.submitGoAway(NGHTTP2_NO_ERROR.rawValue, lastStream: min(lastStream, session.lastProcessed))
-        flushSoon()
     }
 
     func abort() { link.end(.finished) }

@@ -7,7 +7,8 @@ extension ServerConnection {
     /// How many streams the client may have from when it hears of it. What is above that and on its way is refused.
     public func announce(streams: UInt32) {
         guard let session else { return }
-        session.submitSettings([(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, streams)])
+        allowedStreams = Int(streams)
+        session.submitSettings([], streams: streams)
         flushSoon()
     }
 
@@ -16,13 +17,14 @@ extension ServerConnection {
     public func goAway(lastStream: Int32, _ code: ErrorCode = .noError) {
         guard let session else { return }
         self.lastStream = min(lastStream, self.lastStream)
+        inspector.ignoresUnknownStreams = true
         session.submitGoAway(code.rawValue, lastStream: self.lastStream)
         flushSoon()
     }
 
     public func reset(_ stream: Int32, _ code: ErrorCode) {
-        guard let session, streams[stream] != nil else { return }
-        session.submitReset(stream, nghttp2_error_code(code.rawValue))
+        guard let stream = streams[stream] else { return }
+        reset(stream, nghttp2_error_code(code.rawValue))
         flushSoon()
     }
 

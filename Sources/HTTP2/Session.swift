@@ -9,6 +9,8 @@ enum SessionEvent {
     /// A range of the scratch's `inbound`.
     case data(stream: Int32, Range<Int>)
     case ended(stream: Int32)
+    /// The stream is reset: its header block is over the limits or malformed, or another frame on it is in error.
+    case refused(stream: Int32)
     case closed(stream: Int32, code: UInt32)
     case sentData(stream: Int32)
     /// Our side of the stream has been sent to its end.
@@ -37,6 +39,21 @@ struct HeaderBlock {
     var isInterim: Bool { (status ?? 200) < 200 }
     var size = 0
     var count = 0
+
+    /// RFC 9113 §6.5.2: the bytes of name and value, and 32 for each field.
+    mutating func measure(_ bytes: Int) {
+        size += bytes + 32
+        count += 1
+    }
+}
+
+/// Work that header blocks have made, in all sessions that share a scratch.
+struct HeaderWork: Equatable {
+    /// Fields that were decoded and validated, and their size as RFC 9113 §6.5.2 has it.
+    var fields = 0
+    var bytes = 0
+    /// Header blocks that were cut off.
+    var refused = 0
 }
 
 /// Where the bytes of a message's body are taken from while it is sent. nghttp2 only has a pointer to it: it must live
@@ -68,6 +85,7 @@ final class SessionScratch {
     /// What the ranges of the events mean.
     @exclusivity(unchecked) private(set) var inbound: [UInt8] = []
     let fields = FieldList()
+    @exclusivity(unchecked) var headerWork = HeaderWork()
 
     func note(_ event: SessionEvent) { events.append(event) }
 
@@ -100,6 +118,11 @@ final class SessionScratch {
 }
 
 /// libnghttp2's session. It owns the C object; the C object points back without owning.
+///
+/// Header blocks have two limits. A list over the limits is still decoded, so that it can be
+/// answered with 431. Over twice the limits, or when one call of `receive` has decoded sixteen
+/// lists' worth, the block is cut off: libnghttp2 resets the stream and goes on through the block
+/// only to keep its HPACK table right, without looking at names and values.
 final class Session {
     enum Role { case server, client }
 
@@ -109,11 +132,21 @@ final class Session {
     @exclusivity(unchecked) private var block = HeaderBlock()
     private let headerBytes: Int
     private let headerCount: Int
+    private let blockFields: Int
+    /// The most bytes to which the block that is coming in is decoded.
+    @exclusivity(unchecked) private var blockBytes = 0
+    /// Decoded by the call of `receive` that runs, without that block.
+    @exclusivity(unchecked) private var decodedNow = 0
+    /// Charges for header blocks that the owner has not taken yet.
+    @exclusivity(unchecked) private var headerCharges = 0
+    /// Values of MAX_CONCURRENT_STREAMS in SETTINGS that have not been sent.
+    private var announced: [UInt32] = []
 
     init(role: Role, headerBytes: Int, headerCount: Int, scratch: SessionScratch) {
         self.scratch = scratch
         self.headerBytes = headerBytes
         self.headerCount = headerCount
+        blockFields = 2 * headerCount
         var made: OpaquePointer?
         let code: Int32
         // The back pointer can only be given when the object exists.
@@ -133,7 +166,16 @@ final class Session {
 
     /// False when nothing more can be made of what this peer sends.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        nghttp2_session_mem_recv(session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count) >= 0
+        decodedNow = 0
+        return nghttp2_session_mem_recv(
+            session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count) >= 0
+    }
+
+    /// Charges for the header blocks that have come since the last call.
+    func takeHeaderCharges() -> Int {
+        guard headerCharges > 0 else { return 0 }
+        defer { headerCharges = 0 }
+        return headerCharges
     }
 
     func note(_ event: SessionEvent) { scratch.note(event) }
@@ -147,15 +189,49 @@ final class Session {
     }
 
     func beginBlock() {
-        if block.count > 0 { block = HeaderBlock() }
+        // The one before was malformed, and did not come to its end.
+        if block.count > 0 { cutOffBlock() }
+        blockBytes = min(2 * headerBytes, 16 * headerBytes - decodedNow)
     }
 
-    func add(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
+    /// False when the block is to be cut off.
+    func add(
+        _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, stream: Int32
+    ) -> Bool {
         block.add(name, value, maxBytes: headerBytes, maxCount: headerCount)
+        return goesOn(stream)
+    }
+
+    /// Counts a field that libnghttp2 drops because of its characters: it has been decoded and validated like others.
+    func addIgnored(_ bytes: Int, stream: Int32) -> Bool {
+        block.measure(bytes)
+        return goesOn(stream)
+    }
+
+    private func goesOn(_ stream: Int32) -> Bool {
+        if block.size <= blockBytes, block.count <= blockFields { return true }
+        cutOffBlock()
+        note(.refused(stream: stream))
+        return false
     }
 
     func endBlock(_ stream: Int32) {
+        chargeBlock()
         scratch.note(stream, &block)
+    }
+
+    private func cutOffBlock() {
+        chargeBlock()
+        scratch.headerWork.refused += 1
+        block = HeaderBlock()
+    }
+
+    private func chargeBlock() {
+        decodedNow += block.size
+        scratch.headerWork.fields += block.count
+        scratch.headerWork.bytes += block.size
+        guard block.size > AbuseBudget.freeHeaderBytes else { return }
+        headerCharges += (block.size - AbuseBudget.freeHeaderBytes) / AbuseBudget.headerBytesPerCharge
     }
 
     // MARK: Out
@@ -169,8 +245,25 @@ final class Session {
             guard count >= 0 else { return false }
             guard count > 0, let bytes else { return true }
             output.append(contentsOf: UnsafeBufferPointer(start: bytes, count: count))
+            if !announced.isEmpty { announceStreams(&output, output.count - count) }
         }
         return true
+    }
+
+    /// Writes the announced number of streams over the one in a SETTINGS frame that begins at `start`.
+    private func announceStreams(_ output: inout [UInt8], _ start: Int) {
+        let isSettings = output[start + 3] == FrameScanner.Head.settings
+        guard isSettings, output[start + 4] & FrameScanner.Head.acknowledgement == 0 else { return }
+        var at = start + 9
+        while at + 6 <= output.count {
+            let id = UInt32(output[at]) << 8 | UInt32(output[at + 1])
+            if id == NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue {
+                let value = announced.removeFirst()
+                for byte in 0..<4 { output[at + 2 + byte] = UInt8(truncatingIfNeeded: value >> (24 - 8 * byte)) }
+                return
+            }
+            at += 6
+        }
     }
 
     /// Nothing will come and nothing is left to send: the connection has had its day.
@@ -178,7 +271,18 @@ final class Session {
 
     var wantsWrite: Bool { nghttp2_session_want_write(session) != 0 }
 
-    func submitSettings(_ settings: [(nghttp2_settings_id, UInt32)]) {
+    /// The number of streams that libnghttp2 lets pass above `streams`. Over its own limit it ends the connection.
+    private static let streamMargin: UInt32 = 1000
+
+    /// Tells the peer that it may have `streams` streams, which the owner enforces: libnghttp2
+    /// would end the connection for one stream more.
+    func submitSettings(_ settings: [(nghttp2_settings_id, UInt32)], streams: UInt32? = nil) {
+        var settings = settings
+        if let streams {
+            let (sum, isOver) = streams.addingReportingOverflow(Self.streamMargin)
+            settings.append((NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, isOver ? .max : sum))
+            announced.append(streams)
+        }
         let entries = settings.map { nghttp2_settings_entry(settings_id: Int32($0.0.rawValue), value: $0.1) }
         nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), entries, entries.count)
     }

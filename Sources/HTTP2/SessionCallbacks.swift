@@ -10,6 +10,8 @@ private func with(_ pointer: UnsafeMutableRawPointer?, _ body: (Session) -> Int3
 }
 
 private let failure = NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
+/// libnghttp2 resets the stream, and hands up no more of the header block.
+private let refusal = NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
 
 nonisolated func noteBeginHeaders(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ user: UnsafeMutableRawPointer?
@@ -26,9 +28,33 @@ nonisolated func noteHeader(
     _ user: UnsafeMutableRawPointer?
 ) -> Int32 {
     with(user) { owner in
-        guard let name, let value else { return failure }
-        owner.add(
-            UnsafeBufferPointer(start: name, count: nameLength), UnsafeBufferPointer(start: value, count: valueLength))
+        guard let name, let value, let frame else { return failure }
+        let goesOn = owner.add(
+            UnsafeBufferPointer(start: name, count: nameLength), UnsafeBufferPointer(start: value, count: valueLength),
+            stream: frame.pointee.hd.stream_id)
+        return goesOn ? 0 : refusal
+    }
+}
+
+/// A field with characters that no field may have. libnghttp2 goes on without it.
+nonisolated func noteInvalidHeader(
+    _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ name: UnsafePointer<UInt8>?,
+    _ nameLength: Int, _ value: UnsafePointer<UInt8>?, _ valueLength: Int, _ flags: UInt8,
+    _ user: UnsafeMutableRawPointer?
+) -> Int32 {
+    with(user) { owner in
+        guard let frame else { return failure }
+        return owner.addIgnored(nameLength + valueLength, stream: frame.pointee.hd.stream_id) ? 0 : refusal
+    }
+}
+
+/// A frame that is in error. Where only its stream is, libnghttp2 resets that.
+nonisolated func noteInvalidFrame(
+    _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ code: Int32, _ user: UnsafeMutableRawPointer?
+) -> Int32 {
+    with(user) { owner in
+        guard let frame else { return failure }
+        owner.note(.refused(stream: frame.pointee.hd.stream_id))
         return 0
     }
 }
@@ -120,6 +146,8 @@ enum SessionSetup {
         nghttp2_session_callbacks_new(&callbacks)
         nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, noteBeginHeaders)
         nghttp2_session_callbacks_set_on_header_callback(callbacks, noteHeader)
+        nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, noteInvalidHeader)
+        nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, noteInvalidFrame)
         nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, noteFrame)
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, noteData)
         nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, noteClosed)
@@ -154,8 +182,7 @@ extension HeaderBlock {
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, maxBytes: Int, maxCount: Int
     ) {
         // RFC 9113 §6.5.2: 32 for each field. What is over the limit is not kept: one byte of HPACK can mean 4 KiB.
-        size += name.count + value.count + 32
-        count += 1
+        measure(name.count + value.count)
         guard size <= maxBytes, count <= maxCount else {
             isTooLarge = true
             return

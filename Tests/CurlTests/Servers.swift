@@ -111,7 +111,7 @@ final class SilentStart: ServerKeeper {
     func opened(_ connection: ServerConnection) -> any ConnectionKeeper { Line(self, isSilent: connection.number == 1) }
 
     private final class Line: ConnectionKeeper {
-        unowned let start: SilentStart
+        let start: SilentStart
         let isSilent: Bool
 
         init(_ start: SilentStart, isSilent: Bool) { (self.start, self.isSilent) = (start, isSilent) }
@@ -144,14 +144,15 @@ final class RawServer {
         self.again = again
         let address = try #require(SocketAddress(host: "127.0.0.1", port: 0))
         listener = try Listener(loop: loop, address: address)
-        try listener.start(accepted: { [unowned self] fd, _ in take(fd) }, exhausted: { _ in })
+        try listener.start(
+            accepted: { [weak self] fd, _ in if let self { take(fd) } else { Glibc.close(fd) } }, exhausted: { _ in })
     }
 
     var port: UInt16 { listener.address.port }
 
     private func take(_ fd: Int32) {
         connections += 1
-        watches[fd] = try? loop.watch(fd: fd, .read) { [unowned self] in act(fd, $0) }
+        watches[fd] = try? loop.watch(fd: fd, .read) { [weak self] in self?.act(fd, $0) }
     }
 
     private func act(_ fd: Int32, _ readiness: Readiness) {

@@ -31,7 +31,11 @@ struct AbuseBudgetTests {
 struct FrameScannerTests {
     /// Frames of many lengths behind a preface, and their heads.
     private let heads: [FrameScanner.Head] = (0..<40).map {
-        .init(type: UInt8($0 % 11), flags: UInt8($0 % 3), length: $0 * $0 % 37)
+        let (type, length) = (UInt8($0 % 11), $0 * $0 % 37)
+        // Padded DATA shows how much of it is padding, and PRIORITY shows what it depends on.
+        let flags = type == 0 ? FrameScanner.Head.padded : UInt8($0 % 3)
+        let prefix: UInt32 = type == 0 && length > 0 ? 0xbb : type == 2 && length > 3 ? 0xbbbb_bbbb : 0
+        return .init(type: type, flags: flags, length: length, stream: 1, prefix: prefix)
     }
 
     private var bytes: [UInt8] {
@@ -49,7 +53,8 @@ struct FrameScannerTests {
         let bytes = bytes
         for start in stride(from: 0, to: bytes.count, by: size) {
             Array(bytes[start..<min(start + size, bytes.count)]).withUnsafeBytes { part in
-                scanner.scan(part) { seen.append($0) }
+                var at = 0
+                while let head = scanner.next(part, &at) { seen.append(head) }
             }
         }
         #expect(seen == heads)
@@ -63,6 +68,10 @@ struct FrameScannerTests {
         #expect(cost(0, length: 1000) == 0)
         #expect(cost(0, flags: 1, length: 0) == 0)
         #expect(cost(0, length: 0) > 0)
+        // Padding carries nothing.
+        let padded = FrameScanner.Head(type: 0, flags: FrameScanner.Head.padded, length: 256, prefix: 255)
+        #expect(padded.cost > 0)
+        #expect(cost(1, flags: FrameScanner.Head.padded) > 0)
         for type: UInt8 in [2, 3, 4, 6, 8, 9, 200] { #expect(cost(type) > 0, "\(type)") }
         #expect(cost(3) > cost(6))
     }
@@ -83,6 +92,19 @@ struct ConnectionClockTests {
         var verdict = clock.verdict(at(9.9), sent: 0, oldestRequest: nil, isIdle: true)
         #expect(verdict == .fine(askAgain: at(10)))
         verdict = clock.verdict(at(10), sent: 0, oldestRequest: nil, isIdle: true)
+        #expect(verdict == .overdue(.handshake))
+    }
+
+    /// The wait is bounded like the handshake itself, and none of it is taken from the client's own time.
+    @Test func waitForATurnIsNotTheClients() {
+        var clock = ConnectionClock(limits: limits, now: at(0))
+        clock.queuedHandshake(at(1))
+        var verdict = clock.verdict(at(10), sent: 0, oldestRequest: nil, isIdle: true)
+        #expect(verdict == .overdue(.handshake))
+        clock.beganHandshake(at(9))
+        verdict = clock.verdict(at(10), sent: 0, oldestRequest: nil, isIdle: true)
+        #expect(verdict == .fine(askAgain: at(18)))
+        verdict = clock.verdict(at(18), sent: 0, oldestRequest: nil, isIdle: true)
         #expect(verdict == .overdue(.handshake))
     }
 

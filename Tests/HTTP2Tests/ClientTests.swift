@@ -121,6 +121,43 @@ struct ClientTests {
         }
     }
 
+    /// As a service does that lowers its limit while many requests are on their way.
+    @Test func aServerMayRefuseAllRequestsAtOnce() async throws {
+        let count = 600
+        try await against { peer in
+            peer.send(Kind.settings, payload: [0, 3, 0, 0, 4, 0])
+            for _ in 0..<count { _ = peer.next(Kind.headers) }
+            // REFUSED_STREAM
+            for number in 0..<count { peer.send(Kind.reset, stream: UInt32(2 * number + 1), payload: [0, 0, 0, 7]) }
+            _ = peer.next(Kind.headers)
+            peer.respond(UInt32(2 * count + 1))
+            _ = peer.isEnded()
+        } _: { client, connected in
+            try connected.get()
+            let results = await withTaskGroup(of: Result<Response, RequestFailure>.self) { group in
+                for _ in 0..<count { group.addTask { await client.send("GET", "/") } }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(results.filter { $0 == .failure(.notSent("refused")) }.count == count)
+            #expect(try await client.send("GET", "/").get().status == 200)
+        }
+    }
+
+    /// Twice the resets that the budget allows, all for one stream of ours.
+    @Test func aServerThatResetsOneStreamAgainAndAgainIsLeft() async throws {
+        let count = 2 * ClientOptions().abuseCapacity / AbuseBudget.reset
+        try await against { peer in
+            peer.send(Kind.settings)
+            _ = peer.next(Kind.headers)
+            for _ in 0..<count where peer.send(Kind.reset, stream: 1, payload: [0, 0, 0, 7]) {}
+            _ = peer.isEnded()
+        } _: { client, connected in
+            try connected.get()
+            #expect(await (try? client.send("GET", "/").get()) == nil)
+            await client.isIn(.closed)
+        }
+    }
+
     @Test func aRequestKeepsTheConnectionItIsOn() async throws {
         let ok = Response(status: 200)
         let waits = Shared<[TestWait]>([])

@@ -39,14 +39,19 @@ private final class Bench: Sendable {
     let loop: EventLoop
     let answers = Shared<[Int]>([])
     let ends = Shared(0)
+    private let holdEnds: LoopBound<HoldEnds>
 
-    init() { loop = EventLoop.simulated(name: "sim", time: time, pick: { _ in 0 }) }
+    init() {
+        let loop = EventLoop.simulated(name: "sim", time: time, pick: { _ in 0 })
+        self.loop = loop
+        holdEnds = loop.asCurrent { LoopBound(HoldEnds(loop: loop), on: loop) }
+    }
 
     @discardableResult
     func start(_ work: @escaping @Sendable () async -> Outcome) -> LoopBound<Exchange> {
         loop.asCurrent {
             let exchange = Exchange(
-                loop: loop, deadline: .seconds(5), late: Response(status: 503),
+                loop: loop, holdEnds: holdEnds.value, deadline: .seconds(5), late: Response(status: 503),
                 answer: { [answers] response in answers.withLock { $0.append(response.status) } },
                 ended: { [ends] in ends.withLock { $0 += 1 } })
             exchange.start(work)

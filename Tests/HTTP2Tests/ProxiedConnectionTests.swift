@@ -217,5 +217,7 @@ struct BurstTests {
             said.append(burst.note(at: time.instant()))
         }
         #expect(said == [1, nil, nil, 3, nil])
+        time.advance(by: .seconds(10))
+        #expect(burst.note(5, at: time.instant()) == 6)
     }
 }

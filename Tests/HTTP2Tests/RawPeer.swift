@@ -45,9 +45,20 @@ final class RawPeer {
         Patience.set(on: fd)
     }
 
-    /// Connects; `receiveBuffer` makes a peer that takes little.
-    convenience init(port: UInt16, receiveBuffer: Int32? = nil) {
+    /// Connects; `receiveBuffer` makes a peer that takes little, and `host` is the address that it comes from.
+    convenience init(port: UInt16, receiveBuffer: Int32? = nil, from host: UInt32? = nil) {
         let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        if let host {
+            var own = sockaddr_in()
+            own.sin_family = sa_family_t(AF_INET)
+            own.sin_addr.s_addr = host.bigEndian
+            let bound = withUnsafePointer(to: &own) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(fd, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+            precondition(bound == 0, "bind: errno \(errno)")
+        }
         if var receiveBuffer {
             setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
         }
@@ -108,6 +119,12 @@ final class RawPeer {
         send(
             Kind.headers, flags: Self.endHeaders | (end ? Self.endStream : 0), stream: stream,
             payload: Self.requestHead(post: post))
+    }
+
+    /// True if a frame, or the end, has come.
+    var hasInput: Bool {
+        var probe = pollfd(fd: fd, events: Int16(POLLIN), revents: 0)
+        return !pending.isEmpty || poll(&probe, 1, 0) == 1
     }
 
     /// The next frame; nil when the connection has ended, or nothing came for long.

@@ -87,12 +87,13 @@ struct TestServer: Sendable {
 
     static func with<Value>(
         limits: ServerLimits = ServerLimits(), proxies: Proxies = Proxies(), host: String = "127.0.0.1",
-        tls: Bool = true, crl: [UInt8]? = nil,
-        certificates: TestCertificates? = nil, keeper: (@Sendable () -> any ServerKeeper)? = nil,
+        tls: Bool = true, crl: [UInt8]? = nil, admission: AdmissionControl? = nil,
+        certificates: TestCertificates? = nil, time: any TimeSource = SystemTime(),
+        keeper: (@Sendable () -> any ServerKeeper)? = nil,
         handler: @escaping @Sendable (Request) -> Reply,
         _ body: (TestServer) async throws -> Value
     ) async throws -> Value {
-        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        let group = try LoopGroup.start(count: 1, time: time)
         defer { group.stopAndJoin() }
         let loop = group.loops[0]
         let certificates = try certificates ?? TestCertificates()
@@ -104,7 +105,7 @@ struct TestServer: Sendable {
                 guard let address = SocketAddress(host: host, port: 0) else { throw SystemFailure("address", 0) }
                 let server = try HTTP2Server(
                     loop: loop, address: address, tls: context, handler: TestHandler(handler), keeper: keeper?(),
-                    limits: limits, proxies: proxies, log: log)
+                    limits: limits, proxies: proxies, admission: admission, log: log)
                 try server.start()
                 return LoopBound(server, on: loop)
             }

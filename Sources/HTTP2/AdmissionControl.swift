@@ -1,0 +1,249 @@
+import EventLoop
+import HTTP
+import Log
+import Synchronization
+import World
+
+/// The admission of connections to all servers of a process: one table for all loops. A call locks it for some
+/// microseconds; connections are ended on their own loops afterwards.
+public final class AdmissionControl: Sendable {
+    private struct State {
+        var table: AdmissionTable
+        var tickets: [AdmissionTicket?] = []
+        var reasons: [AdmissionTable.Reason: UInt64] = [:]
+        var bursts: [AdmissionTable.Reason: Burst] = [:]
+
+        /// False after its release, also if the slot is another connection's by now.
+        func holds(_ ticket: AdmissionTicket) -> Bool { tickets[ticket.slot] === ticket }
+    }
+
+    /// The kinds of open connections, for the metrics.
+    public enum Kind: String, CaseIterable, Sendable { case unidentified, phone, website, introducing, closing }
+
+    public let limits: AdmissionLimits
+    private let state: Mutex<State>
+    private let time: any TimeSource
+    private let log: Log
+
+    public init(_ limits: AdmissionLimits, time: any TimeSource, log: Log) {
+        self.limits = limits
+        self.time = time
+        self.log = log
+        state = Mutex(State(table: AdmissionTable(limits)))
+    }
+
+    /// The values of the `reason` label.
+    public static var reasons: [String] { AdmissionTable.Reason.allCases.map(\.rawValue) }
+
+    /// The number of connections that were refused, put off, ended or kept unidentified for this reason.
+    public func count(reason: String) -> UInt64 {
+        guard let reason = AdmissionTable.Reason(rawValue: reason) else { return 0 }
+        return state.withLock { $0.reasons[reason] ?? 0 }
+    }
+
+    public func open(_ kind: Kind) -> Int {
+        let counts = state.withLock { $0.table.counts }
+        return switch kind {
+        case .unidentified: counts.unidentified
+        case .phone: counts.phones
+        case .website: counts.websites
+        case .introducing: counts.introducing
+        case .closing: counts.closing
+        }
+    }
+
+    /// - Parameter address: nil if a balancer still has to say whose connection it is.
+    /// - Returns: nil if the connection is to be closed at once.
+    func admit(_ address: SocketAddress?, on loop: EventLoop) -> AdmissionTicket? {
+        let source = address.map { Source($0) }
+        let remote = address?.host
+        let ticket = AdmissionTicket(self, loop: loop, source, remote)
+        return change { state, now, notes in
+            switch state.table.admit(source, at: now) {
+            case .refused(let reason):
+                notes.add(reason, remote, in: &state, now)
+                return nil
+            case .admitted(let slot, let ended):
+                ticket.slot = slot
+                if slot == state.tickets.count { state.tickets.append(ticket) } else { state.tickets[slot] = ticket }
+                notes.end(ended, in: &state, now)
+                return ticket
+            }
+        }
+    }
+
+    /// Ends what is overdue. Any server's timer calls it for all.
+    func sweep() {
+        change { state, now, notes in notes.end(state.table.overdue(at: now), in: &state, now) }
+    }
+
+    fileprivate func introduced(_ ticket: AdmissionTicket, as source: Source, _ remote: String) -> Bool {
+        change { state, now, notes in
+            guard state.holds(ticket) else { return false }
+            switch state.table.introduced(ticket.slot, as: source, at: now) {
+            case .refused(let reason):
+                notes.add(reason, remote, in: &state, now)
+                return false
+            case .admitted(_, let ended):
+                notes.end(ended, in: &state, now)
+                return true
+            }
+        }
+    }
+
+    fileprivate func takeHandshake(_ ticket: AdmissionTicket) -> HandshakeDecision {
+        change { state, now, _ in
+            state.holds(ticket) ? state.table.takeHandshake(ticket.slot, at: now) : .drop
+        }
+    }
+
+    fileprivate func putOff(_ count: Int, _ remote: String?) {
+        change { state, now, notes in notes.add(.handshakes, remote, count, in: &state, now) }
+    }
+
+    fileprivate func requested(_ ticket: AdmissionTicket) {
+        change { state, now, _ in
+            if state.holds(ticket) { state.table.requested(ticket.slot, at: now) }
+        }
+    }
+
+    /// - Returns: whether the connection is an identified one from now on.
+    fileprivate func identified(
+        _ ticket: AdmissionTicket, as identity: AdmissionTable.Identity, _ remote: String?
+    ) -> Bool {
+        change { state, now, notes in
+            guard state.holds(ticket) else { return false }
+            let (ended, kept) = state.table.identified(ticket.slot, as: identity)
+            if let kept { notes.add(kept, remote, in: &state, now) }
+            notes.end(ended, in: &state, now)
+            return kept == nil
+        }
+    }
+
+    fileprivate func release(_ ticket: AdmissionTicket) {
+        change { state, _, _ in
+            guard state.holds(ticket) else { return }
+            state.tickets[ticket.slot] = nil
+            state.table.release(ticket.slot)
+        }
+    }
+
+    /// The work that follows from a change of the table, once its lock is given back.
+    private struct Notes {
+        var ended: [(ticket: AdmissionTicket, reason: AdmissionTable.Reason)] = []
+        var lines: [(reason: AdmissionTable.Reason, remote: String?, count: Int)] = []
+
+        mutating func add(
+            _ reason: AdmissionTable.Reason, _ remote: String?, _ events: Int = 1, in state: inout State, _ now: Instant
+        ) {
+            state.reasons[reason, default: 0] += UInt64(events)
+            // Connections that never ask anything are everyday; that many of them come is seen by the other reasons.
+            guard reason != .request, reason != .lifetime else { return }
+            guard let count = state.bursts[reason, default: Burst()].note(events, at: now) else { return }
+            lines.append((reason, remote, count))
+        }
+
+        mutating func end(_ all: [AdmissionTable.Ended], in state: inout State, _ now: Instant) {
+            for one in all {
+                guard let ticket = state.tickets[one.slot] else { continue }
+                add(one.reason, ticket.remote, in: &state, now)
+                ended.append((ticket, one.reason))
+            }
+        }
+    }
+
+    private func change<Value>(_ body: (inout State, Instant, inout Notes) -> Value) -> Value {
+        let now = time.instant()
+        var notes = Notes()
+        let value = state.withLock { body(&$0, now, &notes) }
+        for line in notes.lines {
+            log.warning(
+                "connection.limited", [.reason: line.reason.rawValue, .remote: line.remote, .count: line.count])
+        }
+        for (ticket, reason) in notes.ended { ticket.end(reason) }
+        return value
+    }
+}
+
+/// A connection's place in the table, from its beginning to its end.
+final class AdmissionTicket: CallerIdentification, Sendable {
+    private struct Place: Sendable {
+        var source: Source?
+        var remote: String?
+        var end: (@Sendable (AdmissionTable.Reason) -> Void)?
+        /// Ended before the connection was there.
+        var reason: AdmissionTable.Reason?
+    }
+
+    /// Its place in the table. Given when it is admitted; read and written under the lock of `control`.
+    fileprivate var slot: Int {
+        get { slotNumber.load(ordering: .relaxed) }
+        set { slotNumber.store(newValue, ordering: .relaxed) }
+    }
+    /// The source of the connection; nil until the balancer has named it.
+    var source: Source? { place.withLock { $0.source } }
+    private let control: AdmissionControl
+    private let loop: EventLoop
+    private let place: Mutex<Place>
+    private let slotNumber = Atomic(-1)
+    /// A connection is identified once and stays so. Later proofs on it need no lock.
+    private let isIdentified = Atomic(false)
+
+    fileprivate init(_ control: AdmissionControl, loop: EventLoop, _ source: Source?, _ remote: String?) {
+        self.control = control
+        self.loop = loop
+        place = Mutex(Place(source: source, remote: remote))
+    }
+
+    fileprivate var remote: String? { place.withLock { $0.remote } }
+
+    /// `end` is called on the ticket's loop when the connection has to end.
+    func onEnd(_ end: @escaping @Sendable (AdmissionTable.Reason) -> Void) {
+        let reason = place.withLock { place in
+            place.end = end
+            return place.reason
+        }
+        if let reason { loop.post { end(reason) } }
+    }
+
+    /// False if the connection has to end: there is no place for it.
+    func introduced(as address: SocketAddress) -> Bool {
+        let (source, remote) = (Source(address), address.host)
+        place.withLock { place in
+            place.source = source
+            place.remote = remote
+        }
+        return control.introduced(self, as: source, remote)
+    }
+
+    func takeHandshake() -> HandshakeDecision { control.takeHandshake(self) }
+
+    /// This connection and others of its source, `count` together, have been put off for the first time.
+    func putOff(_ count: Int) {
+        if count > 0 { control.putOff(count, remote) }
+    }
+
+    func requested() { control.requested(self) }
+    func isPhone(_ key: [UInt8]) { identify(as: .phone(key)) }
+    func isWebsite(_ key: [UInt8]) { identify(as: .website(key)) }
+
+    private func identify(as identity: AdmissionTable.Identity) {
+        guard !isIdentified.load(ordering: .relaxed) else { return }
+        if control.identified(self, as: identity, remote) { isIdentified.store(true, ordering: .relaxed) }
+    }
+
+    /// The connection is closed.
+    func release() {
+        control.release(self)
+        place.withLock { $0.end = nil }
+    }
+
+    fileprivate func end(_ reason: AdmissionTable.Reason) {
+        let end = place.withLock { place in
+            place.reason = reason
+            return place.end
+        }
+        guard let end else { return }
+        if loop.isCurrent { end(reason) } else { loop.post { end(reason) } }
+    }
+}

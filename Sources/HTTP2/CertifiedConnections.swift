@@ -1,0 +1,54 @@
+import EventLoop
+import HTTP
+
+/// The connections of a server by the name in their client certificates, so that those of a name
+/// are found without a look at all others.
+struct CertifiedConnections {
+    private var byName: [String: [ObjectIdentifier: ServerConnection]] = [:]
+
+    mutating func add(_ connection: ServerConnection) {
+        guard let name = Self.name(of: connection) else { return }
+        byName[name, default: [:]][ObjectIdentifier(connection)] = connection
+    }
+
+    mutating func remove(_ connection: ServerConnection) {
+        guard let name = Self.name(of: connection) else { return }
+        byName[name]?[ObjectIdentifier(connection)] = nil
+        if byName[name]?.isEmpty == true { byName[name] = nil }
+    }
+
+    func named(_ name: String) -> [ServerConnection] { byName[name].map { Array($0.values) } ?? [] }
+
+    /// A certificate without exactly one name lets nobody in.
+    private static func name(of connection: ServerConnection) -> String? {
+        guard let uris = connection.certificate?.uris, uris.count == 1 else { return nil }
+        return uris.first
+    }
+}
+
+extension HTTP2Server {
+    /// Ends the connections whose certificate has that name, but for those with one of the keys in
+    /// `keeping`. Their held requests are answered with how things stand now, and no further
+    /// request is looked at. Returns how many there were.
+    @discardableResult public func endConnections(named uri: String, keeping: [[UInt8]] = []) -> Int {
+        var count = 0
+        for connection in certified.named(uri) {
+            guard let certificate = connection.certificate, !keeping.contains(certificate.keyThumbprint) else {
+                continue
+            }
+            connection.revoke()
+            count += 1
+        }
+        return count
+    }
+}
+
+extension ServerConnection {
+    /// Ends a connection whose client certificate was revoked. Answers of requests that have begun,
+    /// which are authenticated again, have one step of a drain to leave.
+    fileprivate func revoke() {
+        for stream in streams.values { stream.exchange?.holdNoMore() }
+        finalGoAway()
+        loop.schedule(after: limits.drainStep) { [weak self] in self?.abort() }
+    }
+}

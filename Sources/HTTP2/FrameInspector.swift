@@ -1,0 +1,179 @@
+import World
+
+/// Inspects the frames of one client before libnghttp2 sees them. It charges what libnghttp2
+/// decodes without a word, finds the errors that libnghttp2 ignores, and knows since when a frame
+/// or a header block has been incomplete.
+///
+/// Invariant: a stream up to `settled` that is not open has ended. It was reset by us, and then its
+/// frames may still be on their way, or the client ended it, and then more frames for it are an
+/// error.
+struct FrameInspector {
+    enum Violation: Equatable {
+        /// PRIORITY on stream 0 or on itself; a stream below one that the client has opened.
+        case protocolError
+        /// DATA or HEADERS on a stream that the client has ended.
+        case streamClosed
+        /// More bytes of one header block than any list within the limits can need.
+        case headerBlock
+    }
+
+    struct Finding {
+        var cost = 0
+        var violation: Violation?
+    }
+
+    /// Bytes of a header block that are free. The rest costs one for each `headerBytesPerCharge`.
+    private static let freeHeaderBytes = 4096
+    private static let headerBytesPerCharge = 256
+
+    private let maxBlockBytes: Int
+    private var scanner = FrameScanner(skipping: FrameScanner.preface)
+    private var resets = ResetStreams()
+    /// The latest stream that the client opened, and the one before.
+    private var (highest, second): (Int32, Int32) = (0, 0)
+    /// Streams reset by the client in the bytes that are being inspected.
+    private var endedNow: [Int32] = []
+    /// Frames of the latest header block are to come.
+    private var isInBlock = false
+    private var blockBytes = 0
+    /// The frame that began the latest header block, counted as the scanner counts.
+    private var blockFrame = 0
+    private var latestType: UInt8 = 0
+    /// Since when the frame or header block that is coming in has been incomplete.
+    private(set) var incompleteSince: Instant?
+    private var incompleteFrame = 0
+    /// When the first header block of the bytes that were inspected last began, if that was in earlier bytes.
+    private var firstHeadBegan: Instant?
+    /// After GOAWAY, frames on streams that are not open may be for streams that we ignore.
+    var ignoresUnknownStreams = false
+
+    init(maxBlockBytes: Int) { self.maxBlockBytes = maxBlockBytes }
+
+    /// Notes a stream that we reset, or are about to: frames for it may be on their way.
+    mutating func noteReset(_ stream: Int32) { resets.insert(stream) }
+
+    /// When the header block began that was completed now.
+    mutating func takeHeadBegan(_ now: Instant) -> Instant {
+        guard let began = firstHeadBegan else { return now }
+        firstHeadBegan = nil
+        return began
+    }
+
+    /// `isOpen` tells of streams whose header block was complete before these bytes.
+    mutating func inspect(
+        _ bytes: UnsafeRawBufferPointer, now: Instant, isOpen: (Int32) -> Bool
+    ) -> Finding {
+        let headIsComing = headIsComing
+        // A stream whose header block is incomplete cannot be open yet.
+        let settled = headIsComing ? highest - 1 : highest
+        firstHeadBegan = headIsComing ? incompleteSince : nil
+        var headBegan = scanner.isMidHead ? incompleteSince : nil
+        if !endedNow.isEmpty { endedNow = [] }
+        var finding = Finding()
+        var at = 0
+        while let head = scanner.next(bytes, &at) {
+            latestType = head.type
+            if let began = headBegan {
+                if head.type == FrameScanner.Head.headers { firstHeadBegan = began }
+                headBegan = nil
+            }
+            finding.cost += head.cost
+            inspect(head, settled, isOpen, &finding)
+            if finding.violation != nil { return finding }
+        }
+        noteIncomplete(now)
+        return finding
+    }
+
+    private mutating func inspect(
+        _ head: FrameScanner.Head, _ settled: Int32, _ isOpen: (Int32) -> Bool, _ finding: inout Finding
+    ) {
+        switch head.type {
+        case FrameScanner.Head.data: checkIsOpen(head.stream, settled, isOpen, &finding)
+        case FrameScanner.Head.headers:
+            blockBytes = 0
+            blockFrame = scanner.begun
+            addToBlock(head, &finding)
+            if head.stream > highest, head.stream & 1 == 1 {
+                second = highest
+                highest = head.stream
+            } else {
+                // Trailers, or worse.
+                finding.cost += AbuseBudget.control
+                checkIsOpen(head.stream, settled, isOpen, &finding)
+            }
+        case FrameScanner.Head.continuation: addToBlock(head, &finding)
+        case FrameScanner.Head.priority:
+            let dependency = Int32(truncatingIfNeeded: head.prefix & 0x7fff_ffff)
+            if head.length == 5, head.stream == 0 || head.stream == dependency {
+                finding.violation = .protocolError
+            }
+        case FrameScanner.Head.reset: if head.stream > settled { endedNow.append(head.stream) }
+        default: break
+        }
+    }
+
+    private mutating func addToBlock(_ head: FrameScanner.Head, _ finding: inout Finding) {
+        let before = max(blockBytes, Self.freeHeaderBytes)
+        blockBytes += head.length
+        if blockBytes > before { finding.cost += (blockBytes - before) / Self.headerBytesPerCharge }
+        if blockBytes > maxBlockBytes { finding.violation = .headerBlock }
+        isInBlock = head.flags & FrameScanner.Head.endHeaders == 0
+    }
+
+    /// Streams that the client never opened, and those above `settled` that are whole, are left to libnghttp2.
+    private func checkIsOpen(
+        _ stream: Int32, _ settled: Int32, _ isOpen: (Int32) -> Bool, _ finding: inout Finding
+    ) {
+        guard stream <= highest, stream & 1 == 1 else { return }
+        if stream > settled {
+            if !endedNow.isEmpty, endedNow.contains(stream) { finding.violation = .streamClosed }
+            return
+        }
+        guard !isOpen(stream) else { return }
+        finding.cost += AbuseBudget.closedStream
+        guard !ignoresUnknownStreams, !resets.contains(stream) else { return }
+        finding.violation = stream > second && stream < highest ? .protocolError : .streamClosed
+    }
+
+    /// True if a header block is incomplete: frames are to come, or the rest of its last frame.
+    private var headIsComing: Bool {
+        let isOfBlock = latestType == FrameScanner.Head.headers || latestType == FrameScanner.Head.continuation
+        return isInBlock || isOfBlock && scanner.isMidPayload
+    }
+
+    private mutating func noteIncomplete(_ now: Instant) {
+        guard headIsComing || scanner.isMidFrame else {
+            incompleteSince = nil
+            return
+        }
+        let frame = headIsComing ? blockFrame : scanner.begun
+        guard incompleteSince == nil || frame != incompleteFrame else { return }
+        incompleteSince = now
+        incompleteFrame = frame
+    }
+}
+
+/// The streams of one connection that we reset last. Takes no memory until there is one.
+struct ResetStreams {
+    /// More than the budget of a connection allows in a row.
+    static let room = 256
+
+    private var streams: [Int32] = []
+    private var oldest = 0
+    /// Streams up to here have been forgotten, and count as reset.
+    private var forgotten: Int32 = 0
+
+    mutating func insert(_ stream: Int32) {
+        guard !contains(stream) else { return }
+        guard streams.count == Self.room else {
+            streams.append(stream)
+            return
+        }
+        forgotten = max(forgotten, streams[oldest])
+        streams[oldest] = stream
+        oldest = (oldest + 1) % Self.room
+    }
+
+    func contains(_ stream: Int32) -> Bool { stream <= forgotten || streams.contains(stream) }
+}

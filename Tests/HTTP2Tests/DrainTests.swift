@@ -1,0 +1,70 @@
+import EventLoop
+import HTTP
+import TestSupport
+import Testing
+
+@testable import HTTP2
+
+private let ok = Response(status: 200, body: Array("ok".utf8))
+
+struct DrainTests {
+    /// Work that a request has started ends before anything that it needs is closed, even if nobody
+    /// waits for its answer any more.
+    @Test func drainingWaitsForWorkWhoseClientHasGone() async throws {
+        let work = HeldWork()
+        try await TestServer.with { _ in
+            work.reply(ok)
+        } _: { server in
+            let client = try await server.client()
+            async let begun = client.send("GET", "/")
+            await work.hasBegun()
+            await client.perform { $0.close() }
+            #expect(await begun == .failure(.ambiguous("closed")))
+            let drained = await server.drain()
+            while await server.loop.perform({ server.server.value.connectionCount }) > 0 { await Task.yield() }
+            #expect(await server.loop.perform { drained.current } == false)
+            work.end()
+            await drained.until { $0 }
+        }
+    }
+
+    /// Many clients give up every open request at the first GOAWAY that they read.
+    @Test func openRequestsEndBeforeTheNotice() async throws {
+        let work = HeldWork()
+        var limits = ServerLimits()
+        limits.drainStep = .seconds(3600)
+        limits.drain = .seconds(3600)
+        try await TestServer.with(limits: limits) { request in
+            request.path == "/slow" ? work.reply(ok) : .now(ok)
+        } _: { server in
+            let client = try await server.client()
+            async let slow = client.send("GET", "/slow")
+            await work.hasBegun()
+            let drained = await server.drain()
+            // As long as one is open, others are served too.
+            for _ in 0..<10 { #expect(try await client.send("GET", "/quick").get().status == 200) }
+            #expect(!drained.current)
+            work.end()
+            #expect(try await slow.get().status == 200)
+            await client.isIn(.closed)
+            await drained.until { $0 }
+        }
+    }
+
+    /// A client that has no stream and does not read cannot hold the drain up for more than its steps.
+    @Test func aClientThatDoesNotAnswerIsToldAndLeft() async throws {
+        var limits = ServerLimits()
+        limits.drainStep = .milliseconds(10)
+        limits.drain = .seconds(3600)
+        limits.settingsAcknowledgement = .seconds(3600)
+        try await TestServer.with(limits: limits, tls: false) { _ in
+            .now(ok)
+        } _: { server in
+            let peer = RawPeer(port: server.port)
+            while await server.loop.perform({ server.server.value.connectionCount }) == 0 { await Task.yield() }
+            let drained = await server.drain()
+            await drained.until { $0 }
+            withExtendedLifetime(peer) {}
+        }
+    }
+}
