@@ -1,13 +1,13 @@
 /// What the texts that outsiders send may look like. Every rule answers with a message, or nil when the text is right.
 public enum FieldRule {
-    /// One line of text to show to a person: no control and no bidirectional characters, 1 to `limit` characters.
+    /// A line of text to show to a person: 1 to `limit` characters, all of which can be seen (see `isUnshowable`).
     public static func line(_ text: String, limit: Int) -> String? {
         if text.isEmpty { return "must not be empty" }
         if text.unicodeScalars.count > limit { return "must have at most \(limit) characters" }
-        if text.unicodeScalars.contains(where: isUnshowable) {
-            return "must not hold control or text-direction characters"
-        }
-        return nil
+        guard let hidden = text.unicodeScalars.first(where: isUnshowable) else { return nil }
+        let number = String(hidden.value, radix: 16, uppercase: true)
+        let name = "U+" + String(repeating: "0", count: max(0, 4 - number.count)) + number
+        return "must not hold control, text-direction or invisible characters: it holds \(name)"
     }
 
     public static func username(_ text: String) -> String? { line(text, limit: 64) }
@@ -102,14 +102,14 @@ public enum FieldRule {
         return right ? nil : message
     }
 
+    /// Characters that a person cannot see: two texts that differ in these alone look the same.
+    /// Emoji that are joined by U+200D or styled by U+FE0F are refused with them, because a reader
+    /// cannot tell how many joiners there are.
     private static func isUnshowable(_ scalar: Unicode.Scalar) -> Bool {
+        if (0x20..<0x7F).contains(scalar.value) { return false }
         switch scalar.properties.generalCategory {
-        case .control, .surrogate, .unassigned, .privateUse, .lineSeparator, .paragraphSeparator: return true
-        default: break
-        }
-        switch scalar.value {
-        case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: return true
-        default: return false
+        case .control, .surrogate, .unassigned, .privateUse, .lineSeparator, .paragraphSeparator, .format: return true
+        default: return scalar.properties.isDefaultIgnorableCodePoint
         }
     }
 

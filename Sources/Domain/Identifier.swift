@@ -13,6 +13,15 @@ public struct Identifier<Thing>: Hashable, Sendable, CustomStringConvertible {
         low = bytes.dropFirst(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
+    /// Makes an identifier of the first 16 bytes of a digest or of random bytes.
+    public init(leading bytes: some Collection<UInt8>) {
+        guard let identifier = Self(bytes.prefix(16)) else {
+            // Only our own code passes bytes here, and always at least 16 of them: fewer are our own bug.
+            preconditionFailure("an identifier needs 16 bytes, and \(bytes.count) are given")
+        }
+        self = identifier
+    }
+
     /// Nil unless the text is what `text` of some identifier is.
     public init?(_ text: String) {
         guard text.utf8.count == 32, let bytes = Hex.decode(text) else { return nil }

@@ -45,7 +45,7 @@ public struct Policy: Equatable, Sendable {
     public var pushLimit = 5
     /// Challenges of one user in five minutes.
     public var loginLimit = 20
-    /// Wrong codes or numbers in a row before the user is locked.
+    /// Wrong codes of a user in a row before codes are locked, and wrong numbers of a phone before its user is.
     public var guesses = 10
     /// Phones that a user may have.
     public var devices = 5

@@ -17,9 +17,9 @@ public enum RecoveryCode {
             .map { String(letters[$0..<min($0 + 4, letters.count)]) }.joined(separator: "-")
     }
 
-    /// What follows from an operation: the texts that are shown once.
-    public static func codes(_ operation: Operation) -> [String] {
-        (0..<count).map { text(operation.secret("recovery code \($0)", count: bytes)) }
+    /// The texts that are shown once.
+    public static func codes(_ secret: OperationSecret) -> [String] {
+        (0..<count).map { text(secret.derive("recovery code \($0)", count: bytes)) }
     }
 
     /// What the store knows it by: of that user's alone. Spaces, dashes and capitals are forgiven; nil for what can be

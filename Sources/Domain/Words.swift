@@ -79,7 +79,7 @@ public enum UserVerification: String, Sendable, CaseIterable, Comparable {
 /// Whether a user can be asked at all.
 public enum UserState: String, Sendable, CaseIterable {
     case active
-    /// Too many wrong numbers or codes.
+    /// Too many wrong numbers, or an operator. Wrong codes lock codes alone: `CodeLockout`.
     case locked
     /// The user said that a login was not theirs.
     case frozen
@@ -93,7 +93,7 @@ public enum Approval: String, Sendable, CaseIterable {
 /// Who changed a user or a phone.
 public enum Doer: String, Sendable, CaseIterable {
     case phone, website, `operator`
-    /// Whoever had the revocation code, or a recovery code; or whoever tried too many wrong codes.
+    /// Whoever had the revocation code, or a recovery code.
     case code
 }
 
@@ -103,6 +103,7 @@ public enum Announcement: String, Sendable, CaseIterable {
     case deviceUnbound = "device.unbound"
     case userFrozen = "user.frozen"
     case userLocked = "user.locked"
+    case codesLocked = "codes.locked"
 }
 
 public enum StepState: String, Sendable, CaseIterable {

@@ -128,11 +128,14 @@ private struct Reading {
         return lines
     }
 
-    /// Control characters could paint over the screen, and marks of text direction turn an amount around.
+    /// Refuses control characters, which could paint over the screen, marks of text direction, which turn an amount
+    /// around, and invisible characters, by which two texts differ that look the same.
     private func check(_ text: String, _ name: String) throws(ShownContext.Malformed) {
         for scalar in text.unicodeScalars {
             switch scalar.value {
-            case 0..<0x20, 0x7f..<0xa0, 0x61c, 0x200e, 0x200f, 0x2028, 0x2029, 0x202a...0x202e, 0x2066...0x2069:
+            case 0..<0x20, 0x7f..<0xa0, 0xad, 0x34f, 0x61c, 0x115f...0x1160, 0x17b4...0x17b5, 0x180b...0x180f,
+                0x200b...0x200f, 0x2028...0x202e, 0x2060...0x206f, 0x3164, 0xfe00...0xfe0f, 0xfeff, 0xffa0,
+                0xfff0...0xfffb, 0x1bca0...0x1bca3, 0x1d173...0x1d17a, 0xe0000...0xe0fff:
                 throw malformed("\(name) holds a character that cannot be shown")
             default: break
             }

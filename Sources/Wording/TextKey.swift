@@ -8,6 +8,7 @@ public enum Letter: String, Sendable, CaseIterable {
     case deviceUnbound = "mail.device.unbound"
     case userFrozen = "mail.user.frozen"
     case userLocked = "mail.user.locked"
+    case codesLocked = "mail.codes.locked"
 }
 
 /// Text messages that are sent.

@@ -3,7 +3,7 @@ import Testing
 @testable import Domain
 
 @Suite struct FieldRuleTests {
-    @Test(arguments: ["a", "Ada Lovelace", "bob@example.com", "日本語", String(repeating: "x", count: 64), "👩‍💻"])
+    @Test(arguments: ["a", "Ada Lovelace", "bob@example.com", "日本語", String(repeating: "x", count: 64), "👩💻"])
     func namesThatPeopleHave(name: String) {
         #expect(FieldRule.username(name) == nil)
     }
@@ -14,6 +14,29 @@ import Testing
     ])
     func namesThatHideSomething(name: String) {
         #expect(FieldRule.username(name) != nil)
+    }
+
+    /// The first and the last character of every range that shows nothing.
+    @Test(
+        arguments: [
+            0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180F, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F,
+            0x2028, 0x202E, 0x2060, 0x206F, 0x3164, 0xFE00, 0xFE0F, 0xFEFF, 0xFFA0, 0xFFF0, 0xFFF9, 0xFFFB, 0x1BCA0,
+            0x1BCA3,
+            0x1D173, 0x1D17A, 0xE0000, 0xE0001, 0xE0020, 0xE007F, 0xE0100, 0xE01EF, 0xE0FFF,
+        ] as [UInt32])
+    func invisibleCharactersAreRefusedByNumber(value: UInt32) throws {
+        let text = "ada\(Character(try #require(Unicode.Scalar(value))))"
+        let number = String(value, radix: 16, uppercase: true)
+        let name = "U+" + String(repeating: "0", count: max(0, 4 - number.count)) + number
+        for message in [FieldRule.username(text), FieldRule.line(text, limit: 128)] {
+            #expect(message?.hasSuffix("it holds \(name)") == true)
+        }
+    }
+
+    /// Combining marks, other scripts and symbols are seen, and pass.
+    @Test(arguments: ["Zoe\u{308}", "नमस्ते", "שלום", "ﷺ", "a\u{A0}b", "€", "𝒜", "\u{2800}"])
+    func visibleCharactersPass(name: String) {
+        #expect(FieldRule.username(name) == nil)
     }
 
     @Test(arguments: ["a@example.com", "first.last+tag@mail.example.org", "x@1and1.example", "o'neil@example.ie"])

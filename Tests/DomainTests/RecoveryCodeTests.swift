@@ -31,16 +31,12 @@ import World
         #expect(RecoveryCode.digest(typed, user: try Self.user(1)) == nil)
     }
 
-    @Test func tenFollowFromTheOperation() throws {
+    @Test func tenAreDerivedFromTheOperationsSecret() throws {
         let ada = try Self.user(1)
-        struct Zeros: Randomness {
-            func fill(_ bytes: UnsafeMutableRawBufferPointer) { for index in bytes.indices { bytes[index] = 0 } }
-        }
-        let operations = Operations(masterKey: Secret(utf8: "k"), randomness: Zeros())
-        let operation = operations.new()
-        let codes = RecoveryCode.codes(operation)
+        let secret = OperationSecret(drawnFrom: SystemRandomness())
+        let codes = RecoveryCode.codes(secret)
         #expect(codes.count == 10 && Set(codes).count == 10)
-        #expect(codes == RecoveryCode.codes(operations.again(operation.id)))
+        #expect(codes == RecoveryCode.codes(try #require(OperationSecret(secret.reveal()))))
         #expect(codes.allSatisfy { RecoveryCode.digest($0, user: ada) != nil })
     }
 }

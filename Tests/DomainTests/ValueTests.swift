@@ -35,11 +35,10 @@ import World
         Operations(masterKey: Secret(utf8: key), randomness: Counting())
     }
 
-    @Test func theSameOperationMakesUpTheSameValues() {
+    @Test func theSameOperationHasTheSameIds() {
         let first = operations("k").new()
         let again = operations("k").again(first.id)
         #expect((first.identifier("a") as UserID) == again.identifier("a"))
-        #expect(first.digits("number", count: 6) == again.digits("number", count: 6))
     }
 
     @Test func labelsAndKeysKeepValuesApart() {
@@ -52,10 +51,38 @@ import World
     }
 
     @Test func digitsAreDigitsWithTheirZeros() {
-        let all = (0..<200).map { operations("k").fixed("n", [UInt8($0)]).digits("number", count: 2) }
+        let all = (0..<200).map { _ in SystemRandomness().digits(2) }
         #expect(all.allSatisfy { $0.utf8.count == 2 && $0.allSatisfy(\.isNumber) })
         #expect(all.contains { $0.hasPrefix("0") })
         #expect(Set(all).count > 50)
+        #expect(SystemRandomness().digits(0).isEmpty && SystemRandomness().digits(6).utf8.count == 6)
+    }
+
+    /// Only what somebody else may carry out again has to be stored with its secret.
+    @Test func onlyAnOperationThatOthersKnowIsRepeatable() {
+        let operations = operations("k")
+        let fresh = operations.new()
+        #expect(!fresh.isRepeatable && operations.new(isRepeatable: true).isRepeatable)
+        #expect(operations.again(fresh.id).isRepeatable && operations.fixed("a", [1]).isRepeatable)
+        #expect(!operations.new(isRepeatable: true).mayHaveRun)
+    }
+}
+
+@Suite struct OperationSecretTests {
+    /// Two secrets share nothing, whichever operation they are for and whichever key the installation has.
+    @Test func secretsAreDrawnAndFollowFromNothing() {
+        let all = (0..<50).map { _ in OperationSecret(drawnFrom: SystemRandomness()).derive("totp secret", count: 20) }
+        #expect(Set(all).count == 50)
+    }
+
+    @Test func theStoredSecretDerivesTheSame() throws {
+        let drawn = OperationSecret(drawnFrom: SystemRandomness())
+        let again = try #require(OperationSecret(drawn.reveal()))
+        #expect(drawn.derive("a", count: 32) == again.derive("a", count: 32))
+        #expect(drawn.derive("a", count: 16) != drawn.derive("b", count: 16))
+        #expect(drawn.derive("a", count: 7).count == 7)
+        #expect(OperationSecret(Array(drawn.reveal().dropLast())) == nil && OperationSecret([]) == nil)
+        #expect("\(drawn)".contains("[secret]"))
     }
 }
 

@@ -38,7 +38,8 @@ struct ShownContextTests {
         ("v", JSONValue.integer(2)), ("v", .string("1")), ("v", .null), ("website", .null), ("username", .integer(1)),
         ("username", .string("ali\u{202e}ce")), ("service", .string("a\u{1b}[2Jb")), ("place", .string("a\nb")),
         ("details", .string("amount")), ("details", .array([["label": "amount"]])),
-        ("details", .array([["label": "amount", "value": "1\u{2066}2"]])), ("number_digits", .string("2")),
+        ("details", .array([["label": "amount", "value": "1\u{2066}2"]])), ("username", .string("ali\u{200b}ce")),
+        ("service", .string("a\u{e0001}")), ("number_digits", .string("2")),
         ("number_digits", .integer(-1)), ("created_at", .string("yesterday")), ("expires_at", .null),
     ]
 

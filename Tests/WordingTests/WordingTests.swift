@@ -43,7 +43,7 @@ import World
             case .addressCode: #expect(worded.text.contains("012345"))
             case .deviceBound, .deviceUnbound:
                 #expect(worded.text.contains("Telefon") && worded.text.contains("2026-11-22 01:02 UTC"))
-            case .userFrozen, .userLocked: #expect(worded.text.contains("2026-11-22 01:02 UTC"))
+            case .userFrozen, .userLocked, .codesLocked: #expect(worded.text.contains("2026-11-22 01:02 UTC"))
             }
         }
     }

@@ -122,12 +122,25 @@ extension BuiltIn {
         msgstr "Your account at {website} is locked"
 
         msgctxt "mail.user.locked.text"
-        msgid "Too many wrong codes or numbers."
+        msgid "Too many wrong numbers."
         msgstr ""
-        "Too many wrong codes or numbers were given for your account at {website}. Since then nobody is let in with your second factor.\n"
+        "Too many wrong numbers were given for your account at {website}. Since then nobody is let in with your second factor.\n"
         "\n"
         "Time: {time}\n"
         "\n"
         "If this was not you, somebody may know your password: change it. To have the lock lifted, turn to {website}.\n"
+
+        msgctxt "mail.codes.locked.subject"
+        msgid "Codes for your account at {website} are locked"
+        msgstr "Codes for your account at {website} are locked"
+
+        msgctxt "mail.codes.locked.text"
+        msgid "Too many wrong codes."
+        msgstr ""
+        "Too many wrong codes were given for your account at {website}. Since then no code is accepted. You can still log in with your phone, and accept codes again there.\n"
+        "\n"
+        "Time: {time}\n"
+        "\n"
+        "If this was not you, somebody knows your password: change it. If you have no phone for this, turn to {website}.\n"
         """#
 }

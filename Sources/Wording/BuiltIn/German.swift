@@ -122,12 +122,25 @@ extension BuiltIn {
         msgstr "Ihr Konto bei {website} ist verschlossen"
 
         msgctxt "mail.user.locked.text"
-        msgid "Too many wrong codes or numbers."
+        msgid "Too many wrong numbers."
         msgstr ""
-        "Für Ihr Konto bei {website} wurden zu viele falsche Codes oder Zahlen angegeben. Seitdem wird mit Ihrem zweiten Faktor niemand eingelassen.\n"
+        "Für Ihr Konto bei {website} wurden zu viele falsche Zahlen angegeben. Seitdem wird mit Ihrem zweiten Faktor niemand eingelassen.\n"
         "\n"
         "Zeit: {time}\n"
         "\n"
         "Wenn Sie das nicht waren, kennt vielleicht jemand Ihr Passwort: Ändern Sie es. Um es öffnen zu lassen, wenden Sie sich an {website}.\n"
+
+        msgctxt "mail.codes.locked.subject"
+        msgid "Codes for your account at {website} are locked"
+        msgstr "Codes für Ihr Konto bei {website} sind gesperrt"
+
+        msgctxt "mail.codes.locked.text"
+        msgid "Too many wrong codes."
+        msgstr ""
+        "Für Ihr Konto bei {website} wurden zu viele falsche Codes angegeben. Seitdem wird kein Code mehr angenommen. Mit Ihrem Telefon können Sie sich weiterhin anmelden und Codes wieder zulassen.\n"
+        "\n"
+        "Zeit: {time}\n"
+        "\n"
+        "Wenn Sie das nicht waren, kennt jemand Ihr Passwort: Ändern Sie es. Wenn Sie dafür kein Telefon haben, wenden Sie sich an {website}.\n"
         """#
 }
