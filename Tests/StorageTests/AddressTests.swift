@@ -14,7 +14,7 @@ import World
         INSERT INTO factor (id, user_id, kind, state, secret, sealed_by, algorithm, digits, counter, address, failures,
         created_at, operation) VALUES (?, ?, ?, 'waiting', x'00', '1', 'sha1', 6, 1, ?, 0, ?, ?)
         """)
-    private static let send = Statement("INSERT INTO sent_code VALUES (?, 0, NULL, ?, ?)")
+    private static let send = Statement("INSERT INTO sent_code VALUES (?, 0, NULL, ?, ?, NULL)")
     private static let take = [
         Factor.mail: Statement("UPDATE user SET email = ? WHERE id = ?"),
         .sms: Statement("UPDATE user SET phone = ? WHERE id = ?"),
@@ -51,7 +51,8 @@ import World
         _ = try relays.holder.run([Step(take, .text(address), .id(Sample.id(1) as UserID))])
 
         async let confirmed = first.confirm(
-            address: waiting, of: Sample.id(2), code: 0, hasWord: true, at: Sample.now, as: operations.new())
+            address: waiting, of: Sample.id(2), failures: 0, code: 0, hasWord: true, at: Sample.now,
+            as: operations.new())
         // Where it looks whether somebody has the address, it waits for whoever is about to.
         try await relays.second.untilRunning("UPDATE user SET operation = id %")
         try relays.holder.commit()
@@ -72,7 +73,8 @@ import World
             let id = try await addWaiting(kind, address, to: number, on: store)
             let waiting = try #require(try await store.factors(of: Sample.id(number)).first { $0.id == id })
             let written = try await store.confirm(
-                address: waiting, of: Sample.id(number), code: 0, hasWord: true, at: Sample.now, as: operations.new())
+                address: waiting, of: Sample.id(number), failures: 0, code: 0, hasWord: true, at: Sample.now,
+                as: operations.new())
             #expect(written == .done)
         }
     }

@@ -40,7 +40,8 @@ import World
             var options = StoreOptions()
             options.deadline = .seconds(120)
             store = try Store.open(
-                database.url, time: SystemTime(), log: Log(sink: database.sink), options: options
+                database.url, schema: .require, migrations: TestSchema.all, time: SystemTime(),
+                log: Log(sink: database.sink), options: options
             ) { session in
                 // The lane that writes is the first that is made.
                 let isWriting = isFirst.withLock { isFirst in

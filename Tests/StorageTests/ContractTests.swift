@@ -66,6 +66,20 @@ import World
         }
     }
 
+    /// A repeat that overtook the first request has done its work.
+    @Test(arguments: Engine.allCases)
+    func anOperationThatIsDoneAlreadyIsNoError(_ engine: Engine) async throws {
+        try await withStore(engine) { store in
+            _ = try await store.run(TestScript.counter(1))
+            let operation = TestScript.fresh()
+            for _ in 0..<2 {
+                let rows = try await store.run(TestScript.raise(1, operation: operation))
+                #expect(try rows.row(0).integer(0) == 1)
+                #expect(try rows.row(1).integer(0) == 1)
+            }
+        }
+    }
+
     @Test(arguments: Engine.allCases)
     func anErrorNamesTheScriptAndNoValue(_ engine: Engine) async throws {
         try await withStore(engine) { store in

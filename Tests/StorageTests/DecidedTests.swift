@@ -95,11 +95,12 @@ struct DecidedTests {
             try await close($0, $1, $2, .answered, .fraud, .fraud, isByPhone: true)
         },
         Way(description: "a wrong code") {
-            [.decided($0), Told(event: "user.locked", place: 1, challenge: $0)]
+            [Told(event: "codes.locked", place: 1, challenge: $0)]
         } run: { number, store, operation in
             let factors = try await store.factors(of: Sample.id(number)).filter { $0.state == .active }
             let wrong = WrongCode(
-                user: Sample.id(number), factors: factors, challenge: Sample.id(number), guesses: 1, at: Sample.now)
+                user: Sample.id(number), factors: factors, challenge: Sample.id(number), before: .none,
+                guesses: 1, at: Sample.now)
             _ = try await store.countWrong(wrong, as: operation)
         },
         Way(description: "an operator") {

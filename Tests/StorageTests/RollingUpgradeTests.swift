@@ -91,7 +91,8 @@ import World
     /// The rule for those that come: a relay after the other can be brought up to date only if each version works with
     /// the one before.
     @Test func everyVersionOfTheProductWorksWithTheOneBefore() {
-        #expect(Migration.all.map(\.version) == Migration.all.indices.map { Int64($0) + 1 })
+        let first = Migration.all.first?.version ?? 0
+        #expect(Migration.all.map(\.version) == Migration.all.indices.map { Int64($0) + first })
         for migration in Migration.all.dropFirst() {
             #expect(migration.worksOn < migration.version, "schema \(migration.version)")
             #expect(migration.least < migration.version, "schema \(migration.version)")

@@ -198,6 +198,7 @@ private enum Old {
     static func tables(_ kind: Rubbish.Kind) -> [String] {
         switch kind {
         case .answers: ["idempotency"]
+        case .secrets: ["operation_secret"]
         case .tallies: ["text_tally"]
         case .dead, .callbacks: ["outbox"]
         case .activations: ["activation"]
@@ -214,6 +215,7 @@ private enum Old {
         let at = SQLValue.moment(moment)
         switch kind {
         case .answers: return [Step(answer, id, digest, digest, id, at)]
+        case .secrets: return [Step(secret, id, at)]
         case .tallies:
             // Of the day before, or of that one.
             let day = moment < TidyTests.now ? moment - .seconds(86_400) : moment
@@ -236,6 +238,7 @@ private enum Old {
         INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)
         VALUES (?, ?, ?, 'done', ?, ?)
         """)
+    private static let secret = Statement("INSERT INTO operation_secret VALUES (?, x'00', '1', ?)")
     private static let tally = Statement("INSERT INTO text_tally VALUES (?, ?, 1, 0, 0, 0)")
     private static let dead = Statement(
         "INSERT INTO outbox (id, kind, attempts, dead_at) VALUES (?, 'mail', 0, ?)")
@@ -244,8 +247,8 @@ private enum Old {
     static let replay = Statement(
         "UPDATE outbox SET dead_at = NULL, attempts = 0, due_at = ?, expires_at = ? WHERE id = ?")
     static let replayCall = Statement("UPDATE outbox SET dead_at = NULL, call_at = ?, expires_at = ? WHERE id = ?")
-    private static let activation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?)")
-    private static let code = Statement("INSERT INTO sent_code VALUES (?, 0, ?, ?, ?)")
+    private static let activation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?, NULL)")
+    private static let code = Statement("INSERT INTO sent_code VALUES (?, 0, ?, ?, ?, NULL)")
     private static let challenge = Statement(
         """
         INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at, decided_at,

@@ -159,12 +159,3 @@ extension HarmedServerTests {
         }
     }
 }
-
-extension StoreOptions {
-    /// For tests in which a server is started again meanwhile.
-    static var patient: StoreOptions {
-        var options = StoreOptions()
-        options.deadline = .seconds(60)
-        return options
-    }
-}

@@ -122,7 +122,7 @@ import World
             #expect(try row.bool(5))
             #expect(try row.text(6) == "own")
             await #expect(throws: StoreFailure.self) {
-                try await store.run(Script("test", reads: [Step(Self.floating)]))
+                try await store.run(Script("test", reads: [Step(Self.floating)])).row(0).integer(0)
             }
         }
     }

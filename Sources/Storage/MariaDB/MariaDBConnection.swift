@@ -108,6 +108,7 @@ final class MariaDBConnection {
 
     private static func settings(_ purpose: Purpose) -> [String] {
         let access = purpose == .writing ? "READ WRITE" : "READ ONLY"
+        let isolation = purpose == .reading ? "REPEATABLE READ" : "READ COMMITTED"
         return [
             "SET NAMES utf8mb4 COLLATE utf8mb4_nopad_bin",
             // Without autocommit: if an error ends the transaction, what is in flight behind it begins another one, which
@@ -117,7 +118,7 @@ final class MariaDBConnection {
                 sql_mode = 'TRADITIONAL,PIPES_AS_CONCAT,ANSI_QUOTES,NO_BACKSLASH_ESCAPES',
                 innodb_lock_wait_timeout = 1
             """,
-            "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, \(access)",
+            "SET SESSION TRANSACTION ISOLATION LEVEL \(isolation), \(access)",
         ]
     }
 

@@ -53,12 +53,19 @@ final class MariaDBSession: Session {
     func run(_ steps: [Step]) throws(SessionFailure) -> [Rows] {
         guard let connection else { throw .lost("not connected") }
         do throws(SessionFailure) {
-            return try run(steps, on: connection)
+            guard purpose == .reading else { return try run(steps, on: connection) }
+            return Array(try run([Self.snapshot] + steps + [Self.end], on: connection).dropFirst().dropLast())
         } catch {
             noteFailure(error)
             throw error
         }
     }
+
+    /// Opens a snapshot: all reads of a transaction see the same moment, so the rows that one read
+    /// checks are the rows that another one returns. The COMMIT at the end lets the server drop old
+    /// versions of rows.
+    private static let snapshot = Step(Statement("START TRANSACTION READ ONLY"))
+    private static let end = Step(Statement("COMMIT"))
 
     /// Sends ahead and reads what comes back, in the same order. After a failure nothing more is sent, and what was sent
     /// is read to its end.
@@ -87,8 +94,10 @@ final class MariaDBSession: Session {
             }
             bytes -= sizes[received]
             do throws(SessionFailure) {
-                results.append(try statements[received].receive())
-                changes += statements[received].changes
+                let rows = try statements[received].receive()
+                results.append(rows)
+                // An INSERT that answers with its rows counts none.
+                changes += rows.changes + (steps[received].statement.written == nil ? 0 : Int64(rows.count))
             } catch {
                 if case .lost = error { throw error }
                 failure = failure ?? error

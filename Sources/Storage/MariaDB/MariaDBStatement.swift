@@ -10,8 +10,6 @@ final class MariaDBStatement {
     private let binds: UnsafeMutablePointer<MYSQL_BIND>
     private let integers: UnsafeMutablePointer<Int64>
     private var columns: MariaDBColumns?
-    /// What the last answer said: rows that the statement has found to change.
-    private(set) var changes: Int64 = 0
 
     init(_ sql: String, on connection: UnsafeMutablePointer<MYSQL>) throws(SessionFailure) {
         guard let handle = mysql_stmt_init(connection) else { throw .refused("libmariadb has no memory left") }
@@ -87,12 +85,10 @@ final class MariaDBStatement {
 
     /// Always reads the whole answer, unless the connection is lost.
     func receive() throws(SessionFailure) -> Rows {
-        changes = 0
         guard cmariadb_read_answer(handle) == 0 else { throw failure() }
         let count = Int(mysql_stmt_field_count(handle))
         guard count > 0 else {
-            changes = Int64(clamping: mysql_stmt_affected_rows(handle))
-            return .none
+            return Rows(columns: 0, values: [], changes: Int64(clamping: mysql_stmt_affected_rows(handle)))
         }
         let columns = self.columns ?? MariaDBColumns(count: count)
         self.columns = columns

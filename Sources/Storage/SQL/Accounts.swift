@@ -22,6 +22,7 @@ public enum Accounts {
         public let challenge: Challenge?
         public let devices: [Device]
         public let factors: [CodeFactor]
+        public let codes: CodeLockout
     }
 
     public struct Challenge: Sendable, Equatable {
@@ -60,7 +61,7 @@ public enum Accounts {
                 language: try row.optionalText(6), state: try row.word(7), stoppedBy: try row.optionalWord(10),
                 provedAt: try row.optionalMoment(8),
                 createdAt: try row.moment(9), challenge: try rows[1].first?.accountChallenge(), devices: devices,
-                factors: factors)
+                factors: factors, codes: try row.codeLockout(11))
         }
     }
 
@@ -96,8 +97,8 @@ private let named = " WHERE w.name = ? AND u.username = ?"
 private let userByName = Statement(
     """
     SELECT u.id, u.username, w.name, u.email, u.phone, u.display_name, u.language, u.state, u.proved_at, u.created_at,
-    u.stopped_by
-    """ + ofUser + named)
+    u.stopped_by,
+    """ + " " + CodeLockout.columns("u.") + ofUser + named)
 
 private let newestChallenge = Statement(
     "SELECT c.id, c.state, c.decision, c.reason, c.expires_at, c.asked_at" + ofUser

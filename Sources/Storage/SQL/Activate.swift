@@ -4,13 +4,14 @@ import World
 
 extension Store: ActivateStore {
     public func activate(
-        _ activation: NewActivation, website: WebsiteID, as operation: Operation
-    ) async throws(StoreFailure) -> Timestamp? {
+        _ activation: NewActivation, website: WebsiteID, secret: StoredSecret?, as operation: Operation
+    ) async throws(StoreFailure) -> Activated? {
         var writes = [Step(markUser, .id(operation), .id(activation.user), .id(website))]
+        writes += OperationSecrets.onlyOnce(activation.user, as: operation)
         if let approved = activation.approvedBy {
             writes.append(Approvals.use(approved, of: activation.user, as: operation))
         }
-        return try await run(Activations.query(activation, writes, as: operation))
+        return try await run(Activations.query(activation, writes, secret, as: operation))
     }
 }
 
@@ -23,8 +24,10 @@ public enum Activations {
     }
 
     public static func subject(_ username: String, of website: String) -> Query<Subject?> {
-        Query(script: Script("activation", reads: [Step(subjectByName, .text(website), .text(username))])) {
-            rows throws(StoreFailure) in
+        let script = Script(
+            "activation", rows: [.website(named: website), .user(named: username, ofWebsite: website)],
+            reads: [Step(subjectByName, .text(website), .text(username))])
+        return Query(script: script) { rows throws(StoreFailure) in
             guard let row = rows[0].first else { return nil }
             return Subject(user: try row.id(0), token: try row.id(1))
         }
@@ -32,29 +35,36 @@ public enum Activations {
 
     /// Under the operator's word, where the activation says so: for people who have no factor left to approve with.
     /// Until when the code can be used; nil when there is no such user.
-    public static func byOperator(_ activation: NewActivation, as operation: Operation) -> Query<Timestamp?> {
-        query(activation, [Step(markAnyUser, .id(operation), .id(activation.user))], as: operation)
+    public static func byOperator(_ activation: NewActivation, as operation: Operation) -> Query<Activated?> {
+        query(activation, [Step(markAnyUser, .id(operation), .id(activation.user))], nil, as: operation)
     }
 
     fileprivate static func query(
-        _ activation: NewActivation, _ before: [Step], as operation: Operation
-    ) -> Query<Timestamp?> {
+        _ activation: NewActivation, _ before: [Step], _ secret: StoredSecret?, as operation: Operation
+    ) -> Query<Activated?> {
         let change = Change(
-            "activation", operation,
+            "activation", operation, rows: activation.rows,
             before + [
                 activation.insertion(operation),
                 Step(
                     auditActivation, .id(operation), .moment(activation.createdAt), .word(activation.approval),
                     .blob(activation.digest), .id(operation)),
-            ], reads: [activation.expiry])
+            ] + OperationSecrets.stored(secret, as: operation), reads: [OperationSecrets.read(operation.id)])
         return Query(change: change) { rows throws(StoreFailure) in
-            guard rows.happened, let row = rows[1].first else { return nil }
-            return try row.moment(0)
+            guard let at = try rows.happenedAt else { return nil }
+            return Activated(expiresAt: at + NewActivation.lifetime, secret: try rows[1].operationSecret)
         }
     }
 }
 
 extension NewActivation {
+    /// The rows that `insertion` and the use of the approval rely on and write. The user's row comes first: other
+    /// changes of the user wait for it.
+    fileprivate var rows: [SignedRows] {
+        [.user(user).signed] + (approvedBy.map { [.challenge($0.challenge).signed] } ?? [])
+            + [.activation(digest).signed]
+    }
+
     /// For a user whose row this operation has marked. One that rests on an approval needs it to be used by this
     /// operation.
     func insertion(_ operation: Operation) -> Step {
@@ -65,8 +75,6 @@ extension NewActivation {
         guard let approvedBy else { return Step(insertActivation, values: values) }
         return Step(insertApproved, values: values + [.id(approvedBy.challenge), .id(operation)])
     }
-
-    var expiry: Step { Step(activationExpiry, .blob(digest)) }
 }
 
 private let subjectByName = Statement(
@@ -82,16 +90,14 @@ private let insertion = """
     INSERT INTO activation (digest, user_id, created_at, expires_at, approval, operation)
     SELECT ?, u.id, ?, ?, ?, ? FROM user u WHERE u.id = ? AND u.operation = ?
     """
-private let once = " /*M! ON DUPLICATE KEY UPDATE digest = activation.digest */ /*S! ON CONFLICT DO NOTHING */"
 
-private let insertActivation = Statement(insertion + once)
+private let insertActivation = Statement(into: .activation, once: true, insertion)
 private let insertApproved = Statement(
-    insertion + " AND EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.used_by = ?)" + once)
+    into: .activation, once: true,
+    insertion + " AND EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.used_by = ?)")
 
 private let auditActivation = Statement(
     Audit.columns + """
          SELECT ?, ?, 'user.activation', u.website_id, u.id, NULL, NULL, ?, NULL
         FROM activation a JOIN user u ON u.id = a.user_id WHERE a.digest = ? AND a.operation = ?
         """ + Audit.once)
-
-private let activationExpiry = Statement("SELECT expires_at FROM activation WHERE digest = ?")

@@ -13,6 +13,7 @@ extension Store: AddressStore {
                 markUser, .id(operation), user, .id(writing.website), .bool(addsNothing),
                 .bool(addsNothing || writing.hasWord)),
         ]
+        writes += OperationSecrets.onlyOnce(writing.user, as: operation)
         for factor in writing.addresses {
             writes.append(AddressRows.unmarkTaken(factor.kind, factor.address, user: writing.user, as: operation))
             writes.append(
@@ -33,7 +34,9 @@ extension Store: AddressStore {
             writes += Factors.takenAway(kind, of: writing.user, at: writing.at, as: operation)
         }
         let taken = writing.addresses.map { AddressRows.taken($0.kind, $0.address, user: writing.user) }
-        let change = Change("change", operation, writes, reads: [Step(userNow, user, .id(writing.website))] + taken)
+        let change = Change(
+            "change", operation, rows: AddressRows.signed(by: writing), writes,
+            reads: [Step(userNow, user, .id(writing.website))] + taken)
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 if rows.happened { return .done }
@@ -46,7 +49,7 @@ extension Store: AddressStore {
     }
 
     public func sentCodes(of factor: FactorID, at now: Timestamp) async throws(StoreFailure) -> [Int64] {
-        let script = Script("sent", reads: [Step(sentTo, .id(factor), .moment(now))])
+        let script = Script("sent", rows: [.sentCodes(of: factor)], reads: [Step(sentTo, .id(factor), .moment(now))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 var counters: [Int64] = []
@@ -56,7 +59,7 @@ extension Store: AddressStore {
     }
 
     public func confirm(
-        address factor: CodeFactor, of user: UserID, code: Int64, hasWord: Bool, at now: Timestamp,
+        address factor: CodeFactor, of user: UserID, failures: Int, code: Int64, hasWord: Bool, at now: Timestamp,
         as operation: Operation
     ) async throws(StoreFailure) -> Written {
         let marked: [SQLValue] = [.id(user), .id(operation)]
@@ -68,8 +71,11 @@ extension Store: AddressStore {
         ]
         let change = Change(
             "confirm", operation,
+            rows: Factors.rows(confirming: factor, of: user) + [.sentCode(of: factor.id, code)],
             Factors.confirmed(
-                factor, of: user, counter: factor.counter, hasWord: hasWord, guards: guards, at: now, as: operation),
+                factor, of: user, failures: failures, counter: factor.counter, hasWord: hasWord, guards: guards,
+                at: now,
+                as: operation),
             reads: [AddressRows.taken(factor.kind, factor.address, user: user)])
         return try await run(
             Query(change: change) { rows in rows.happened ? .done : rows[1].isEmpty ? .changed : .taken })
@@ -92,7 +98,7 @@ extension Store: AddressStore {
         if let charge = sending.charge { writes.append(TextBudget.count(charge, message: code.id)) }
         let room = sending.charge.map { Step(hasRoom, values: TextBudget.values($0)) } ?? Step(roomAlways)
         let change = Change(
-            "send", operation, writes,
+            "send", operation, rows: [.user(sending.user).signed] + OutboxRows.rows(code), writes,
             reads: [Step(oldestSent, .id(code.factor), .moment(sending.since)), room])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
@@ -114,6 +120,19 @@ extension UserChange {
 
 /// The user's own columns for addresses.
 private enum AddressRows {
+    /// The rows that a change of a user writes: the user's, the approval's, and those of the factors for addresses. The
+    /// user's row comes first: other changes of the user wait for it.
+    static func signed(by writing: UserWriting) -> [SignedRows] {
+        var rows: [SignedRows] = [.user(writing.user).signed]
+        if let approved = writing.addresses.first?.approvedBy { rows.append(.challenge(approved.challenge).signed) }
+        for factor in writing.addresses {
+            rows += Factors.rows(factor)
+            rows.append(.sentCodes(of: factor.id).lenient)
+        }
+        for kind in writing.change.removed { rows += Factors.rows(takingAway: kind, of: writing.user) }
+        return rows
+    }
+
     static func unmarkTaken(_ kind: Factor, _ address: String?, user: UserID, as operation: Operation) -> Step {
         Step(kind == .mail ? unmarkMail : unmarkPhone, .id(user), .id(operation), .text(address))
     }

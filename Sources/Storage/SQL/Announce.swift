@@ -17,7 +17,7 @@ enum News {
         after event: String? = nil, at now: Timestamp, as operation: Operation, noted: OperationID? = nil
     ) -> [Step] {
         func values(_ kind: String, _ more: SQLValue...) -> [SQLValue] {
-            let id: ErrandID = operation.identifier("\(kind) \(announcement.rawValue)")
+            let id = id(of: announcement, kind, operation)
             let audit: [SQLValue] = [.id(user), .id(noted ?? operation.id), .text(event)]
             return [.id(id), .word(announcement), .id(device), .moment(now)] + more + audit
         }
@@ -26,14 +26,22 @@ enum News {
             Step(toUser, values: values("mail", .moment(now + life), .moment(now))),
         ]
     }
+
+    /// The rows that `steps` writes. Their ids follow from the operation: nobody knows them before.
+    static func rows(_ announcement: Announcement, as operation: Operation) -> [SignedRows] {
+        ["callback", "mail"].map { .errand(id(of: announcement, $0, operation)).signed }
+    }
+
+    private static func id(of announcement: Announcement, _ kind: String, _ operation: Operation) -> ErrandID {
+        operation.identifier("\(kind) \(announcement.rawValue)")
+    }
 }
 
 /// Two equal requests at one moment are one change, and tell it once.
-private let told = """
-    AND EXISTS (SELECT 1 FROM audit WHERE operation = ? AND event = coalesce(?, event))
-    """ + OutboxRows.once
+private let told = "AND EXISTS (SELECT 1 FROM audit WHERE operation = ? AND event = coalesce(?, event))"
 
 private let toWebsite = Statement(
+    into: .outbox, once: true,
     """
     INSERT INTO outbox (id, kind, event, device_id, created_at, expires_at, call_at, challenge_id, place, website_id,
     user_id, attempts)
@@ -43,6 +51,7 @@ private let toWebsite = Statement(
 
 /// Its address is looked up when it is sent: the user may have another one by then.
 private let toUser = Statement(
+    into: .outbox, once: true,
     """
     INSERT INTO outbox (id, kind, event, device_id, user_id, created_at, expires_at, due_at, attempts)
     SELECT ?, 'mail', ?, ?, u.id, ?, ?, ?, 0 FROM user u

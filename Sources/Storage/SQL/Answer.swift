@@ -14,7 +14,9 @@ extension Store: AnswerStore {
     private func challenge(
         _ id: ChallengeID, _ statement: Statement, _ steps: Statement, _ owner: SQLValue
     ) async throws(StoreFailure) -> ChallengeRow? {
-        let script = Script("challenge", reads: [Step(statement, .id(id), owner), Step(steps, .id(id), owner)])
+        let script = Script(
+            "challenge", rows: [.challenge(id), .user(asked: id)],
+            reads: [Step(statement, .id(id), owner), Step(steps, .id(id), owner)])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
@@ -72,7 +74,9 @@ extension Store: AnswerStore {
         let outcome = life.decision?.rawValue ?? life.reason?.rawValue
         writes.append(Step(auditEnd, values: [.id(operation), now, .text("\(closing.event)"), .text(outcome)] + mine))
         writes += consequence?.after ?? []
-        let change = Change("close", operation, writes, reads: consequence?.reads ?? [])
+        // A consequence names the `login.decided` rows of all the user's challenges, this one's included.
+        let rows = closing.rows + (consequence?.rows ?? [Decided.row(closing.challenge, as: operation)])
+        let change = Change("close", operation, rows: rows, writes, reads: consequence?.reads ?? [])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard rows.happened else { return nil }
@@ -114,6 +118,22 @@ extension Store: AnswerStore {
                     .id(refused.challenge), .id(refused.device), .word(refused.fault))
             ])
         try await run(Query(change: change) { _ in () })
+    }
+}
+
+extension Closing {
+    /// The challenge's row, and the rows that an approval follows from. Any other end only takes away, and nobody is
+    /// kept from it by a row that somebody else has changed.
+    ///
+    /// The user's row comes first: other changes of the user wait for it.
+    fileprivate var rows: [SignedRows] {
+        guard life.decision == .approve else {
+            return (device?.user ?? code?.user).map { [.user($0).lenient, .challenge(challenge).lenient] }
+                ?? [.challenge(challenge).lenient]
+        }
+        if let device { return [.user(device.user).signed, .challenge(challenge).signed, .device(device.id).signed] }
+        if let code { return [.user(code.user).signed, .challenge(challenge).signed] + code.rows }
+        return [.challenge(challenge).signed]
     }
 }
 

@@ -12,9 +12,11 @@ extension Store: AskStore {
             case .username(let name): (userByName, phonesByName, codesByName, blockerByName, .text(name))
             }
         let script = Script(
-            "subject",
+            "subject", rows: [subject.row(of: website)],
             reads: [users, phones, codes].map { Step($0, .id(website), key) } + [
-                Step(blocker, .id(website), key, .moment(limits.since), .integer(Int64(limits.logins - 1)))
+                Step(
+                    blocker, .id(website), key, .bool(limits.isKnown), .moment(limits.since),
+                    .integer(Int64(limits.logins - 1)))
             ])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
@@ -23,7 +25,7 @@ extension Store: AskStore {
                 for row in rows[2] { codes.append(try row.word(0)) }
                 return Askable(
                     user: try user.id(0), username: try user.text(1), phones: try AskablePhones.read(rows[1]),
-                    codes: codes, limitedBy: try rows[3].first?.moment(0))
+                    codes: codes, areCodesLocked: try user.bool(2), limitedBy: try rows[3].first?.moment(0))
             })
     }
 
@@ -32,6 +34,7 @@ extension Store: AskStore {
     ) async throws(StoreFailure) -> AskOutcome {
         let now = SQLValue.moment(challenge.askedAt)
         let since = SQLValue.moment(limits.since)
+        let isKnown = SQLValue.bool(limits.isKnown)
         let id = SQLValue.id(challenge.id)
         let user: [SQLValue] = [.id(challenge.user), .id(operation)]
         let stored: [SQLValue] = [id, .id(operation)]
@@ -39,9 +42,9 @@ extension Store: AskStore {
         var writes = [
             Step(lockUser, .id(challenge.user), .id(challenge.website)),
             Step(
-                markUser, id, .id(operation), .id(challenge.user), .id(challenge.website), since,
+                markUser, id, .id(operation), .id(challenge.user), .id(challenge.website), isKnown, since,
                 .integer(Int64(limits.logins))),
-            Step(supersede, values: [now, .id(operation), .id(challenge.user), now] + user),
+            Step(supersede, values: [now, .id(operation), .id(challenge.user), now, isKnown] + user),
             Steps.skip(of: challenge.user, at: challenge.askedAt, by: operation),
             Step(dropErrands, values: superseded),
             Decided.told(of: challenge.user, at: challenge.askedAt, as: operation),
@@ -52,7 +55,7 @@ extension Store: AskStore {
                 Step(
                     insertPush,
                     values: [.id(push.id), id, .moment(push.leasedUntil), .id(push.holder), .id(push.device)] + user
-                        + [since, .integer(Int64(limits.pushes))]))
+                        + [isKnown, since, .integer(Int64(limits.pushes)), isKnown, now]))
         }
         let isOpen = !challenge.life.state.isEnd
         writes += [
@@ -61,7 +64,7 @@ extension Store: AskStore {
                 values: [
                     id, .word(challenge.life.state), .word(challenge.life.reason), .text(challenge.policy),
                     .blob(challenge.context), .blob(challenge.nonce), .text(challenge.number),
-                    .blob(challenge.approves), .text(challenge.language), id, .word(challenge.otherwise), now,
+                    .blob(challenge.approves), .text(challenge.language), isKnown, id, .word(challenge.otherwise), now,
                     .moment(challenge.life.expiresAt), isOpen ? .null : now, now, .id(operation),
                 ] + user),
             Step(insertStep, values: stored),
@@ -76,10 +79,16 @@ extension Store: AskStore {
             Decided.told(challenge.id, at: challenge.askedAt, as: operation),
         ]
         let change = Change(
-            "ask", operation, writes,
+            "ask", operation,
+            rows: [
+                .user(challenge.user).signed, .website(challenge.website), .challenge(challenge.id).signed,
+                .errands(for: challenge.id).signed,
+                Decided.rows(of: challenge.user, at: challenge.askedAt, as: operation),
+            ], writes,
             reads: [
-                Step(readStored, id), Step(readPushes, id), Step(readSuperseded, values: superseded),
-                Step(blocker, .id(challenge.user), since, .integer(Int64(limits.logins - 1))),
+                Step(readStored, id, .id(challenge.user)), Step(readPushes, id),
+                Step(readSuperseded, values: superseded),
+                Step(blocker, .id(challenge.user), isKnown, since, .integer(Int64(limits.logins - 1))),
             ])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
@@ -102,7 +111,19 @@ extension Store: AskStore {
     }
 }
 
-private let userColumns = "SELECT u.id, u.username FROM user u WHERE u.website_id = ? AND "
+extension Subject {
+    /// The user's row alone. A phone's row is checked when the phone answers, and a factor's when a code is made of it:
+    /// one row that is not genuine keeps nobody from logging in by something else.
+    fileprivate func row(of website: WebsiteID) -> SignedRows {
+        switch self {
+        case .token(let token): .user(token)
+        case .username(let name): .user(named: name, of: website)
+        }
+    }
+}
+
+private let userColumns =
+    "SELECT u.id, u.username, u.codes_locked_at IS NOT NULL FROM user u WHERE u.website_id = ? AND "
 private let userByToken = Statement(userColumns + "u.token = ?")
 private let userByName = Statement(userColumns + "u.username = ?")
 
@@ -135,9 +156,9 @@ private let codeColumns = """
 private let codesByToken = Statement(codeColumns + " u.token = ?")
 private let codesByName = Statement(codeColumns + " u.username = ?")
 
-/// The newest challenges of a user, of which the last one that fills the limit is looked for. There is none while there
-/// is room.
-private let window = "c.asked_at > ? ORDER BY c.asked_at DESC LIMIT 1 OFFSET ?"
+/// The newest challenges of a user from known browsers, or from others. The last one that fills the
+/// limit is looked for; there is none while there is room.
+private let window = "c.known = ? AND c.asked_at > ? ORDER BY c.asked_at DESC LIMIT 1 OFFSET ?"
 private let blockerColumns = """
     SELECT c.asked_at FROM user u JOIN challenge c ON c.user_id = u.id WHERE u.website_id = ? AND
     """
@@ -154,14 +175,15 @@ private let markUser = Statement(
     UPDATE user SET challenge_id = ?, operation = ?
     WHERE id = ? AND website_id = ? AND EXISTS
     (SELECT 1 FROM website w WHERE w.id = user.website_id AND w.state = 'active')
-    AND (SELECT count(*) FROM challenge c WHERE c.user_id = user.id AND c.asked_at > ?) < ?
+    AND (SELECT count(*) FROM challenge c WHERE c.user_id = user.id AND c.known = ? AND c.asked_at > ?) < ?
     """)
 
-/// What has expired was told so, and stays what it was told to be.
+/// A login from an unknown browser ends none from a known one: it stands beside it, unseen by the
+/// phone until that has its end. What has expired was told so, and stays what it was told to be.
 private let supersede = Statement(
     """
     UPDATE challenge SET state = 'cancelled', reason = 'superseded', decided_at = ?, operation = ?
-    WHERE user_id = ? AND decided_at IS NULL AND expires_at > ? AND EXISTS
+    WHERE user_id = ? AND decided_at IS NULL AND expires_at > ? AND known <= ? AND EXISTS
     (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
     """)
 
@@ -177,23 +199,27 @@ private let dropErrands = Statement(
 
 /// Pushes are counted by the steps that began with one: a challenge's factor is in the end the one that decided.
 private let insertPush = Statement(
+    into: .outbox,
     """
     INSERT INTO outbox (id, kind, challenge_id, due_at, attempts, holder, device_id)
     SELECT ?, 'push', ?, ?, 0, ?, d.id FROM device d JOIN user u ON u.id = d.user_id
     WHERE d.id = ? AND d.state = 'active' AND u.id = ? AND u.operation = ? AND u.state = 'active' AND
     (SELECT count(*) FROM challenge c JOIN step s ON s.challenge_id = c.id
-    WHERE c.user_id = u.id AND c.asked_at > ? AND s.factor = 'push'
+    WHERE c.user_id = u.id AND c.known = ? AND c.asked_at > ? AND s.factor = 'push'
     AND coalesce(s.reason, '') <> 'late') < ?
+    AND NOT EXISTS (SELECT 1 FROM challenge k
+    WHERE k.user_id = u.id AND k.known > ? AND k.decided_at IS NULL AND k.expires_at > ?)
     """)
 
 /// Whoever is locked or frozen gets a challenge that has its end already; a user's state is the reason for it.
 private let insertChallenge = Statement(
+    into: .challenge,
     """
     INSERT INTO challenge
-    (id, state, reason, policy, context, nonce, number, approves, language, factor, asked_at, expires_at, decided_at, operation,
-    website_id, user_id)
+    (id, state, reason, policy, context, nonce, number, approves, language, known, factor, asked_at, expires_at, decided_at,
+    operation, website_id, user_id)
     SELECT ?, CASE u.state WHEN 'active' THEN ? ELSE 'failed' END, CASE u.state WHEN 'active' THEN ? ELSE u.state END,
-    ?, ?, ?, ?, ?, ?,
+    ?, ?, ?, ?, ?, ?, ?,
     CASE WHEN EXISTS (SELECT 1 FROM outbox o WHERE o.challenge_id = ? AND o.kind = 'push') THEN 'push'
     WHEN u.state = 'active' THEN ? END,
     ?, ?, CASE u.state WHEN 'active' THEN ? ELSE ? END, ?, u.website_id, u.id
@@ -209,12 +235,14 @@ private let insertStep = Statement(
     """ + ofStored + " AND c.factor IS NOT NULL")
 
 private let insertExpiry = Statement(
+    into: .outbox,
     """
     INSERT INTO outbox (id, kind, challenge_id, due_at, attempts)
     SELECT ?, 'expiry', c.id, c.expires_at, 0
     """ + ofStored + " AND c.decided_at IS NULL")
 
 private let insertNext = Statement(
+    into: .outbox,
     """
     INSERT INTO outbox (id, kind, challenge_id, due_at, attempts, holder)
     SELECT ?, 'next', c.id, ?, 0, ?
@@ -228,6 +256,6 @@ private let auditAsk = Statement(
 private let auditSuperseded = Statement(Audit.ended + superseded + Audit.once)
 
 private let readStored = Statement(
-    "SELECT state, decision, reason, expires_at, factor, number FROM challenge WHERE id = ?")
+    "SELECT state, decision, reason, expires_at, factor, number FROM challenge WHERE id = ? AND user_id = ?")
 private let readPushes = Statement("SELECT id FROM outbox WHERE challenge_id = ? AND kind = 'push'")
 private let readSuperseded = Statement("SELECT c.id FROM challenge c WHERE " + superseded)

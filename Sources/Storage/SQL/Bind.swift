@@ -5,21 +5,24 @@ import World
 extension Store: BindStore {
     public func enrolment(of token: UserToken) async throws(StoreFailure) -> Enrolment? {
         try await run(
-            Query(script: Script("enrolment", reads: [Step(enrolmentOfUser, .id(token))])) {
-                rows throws(StoreFailure) in
+            Query(
+                script: Script(
+                    "enrolment", rows: [.user(token), .website(of: token)],
+                    reads: [Step(enrolmentOfUser, .id(token))])
+            ) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return Enrolment(user: try row.id(0), website: try row.website(1))
             })
     }
 
     public func progress(
-        of device: DeviceID, user: UserID, code digest: [UInt8], at now: Timestamp
+        of device: DeviceID, user: UserID, code digest: [UInt8], binding: OperationID, at now: Timestamp
     ) async throws(StoreFailure) -> Progress {
         let script = Script(
-            "progress",
+            "progress", rows: [.user(user), .activation(digest), .device(device)],
             reads: [
                 Step(userProgress, .moment(now), .id(user)), Step(codeProgress, .blob(digest), .id(user)),
-                Step(phoneProgress, .id(device)),
+                Step(phoneProgress, .id(device)), OperationSecrets.read(binding),
             ])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
@@ -35,13 +38,15 @@ extension Store: BindStore {
                             approval: try row.optionalWord(3))
                     },
                     phone: try phone.map { row throws(StoreFailure) in
-                        Progress.Phone(state: try row.word(0), approval: try row.optionalID(1))
-                    })
+                        Progress.Phone(
+                            state: try row.word(0), approval: try row.optionalID(1),
+                            revocation: try row.optionalBlob(2))
+                    }, secret: try rows[3].operationSecret)
             })
     }
 
     public func bind(
-        _ device: NewDevice, digest: [UInt8], slots: Int, as operation: Operation
+        _ device: NewDevice, digest: [UInt8], slots: Int, secret: StoredSecret, as operation: Operation
     ) async throws(StoreFailure) -> BindOutcome {
         let now = SQLValue.moment(device.at)
         let (user, id) = (SQLValue.id(device.user), SQLValue.id(device.id))
@@ -63,9 +68,13 @@ extension Store: BindStore {
                 ] + room),
             Step(updateDevice, values: device.changes(operation) + [id] + used),
             Step(insertDevice, values: device.values(operation) + used),
+            OperationSecrets.stored(secret, of: device.id, revocation: device.revocation, as: operation),
         ]
         let change = Change(
-            "bind", operation, writes + device.bound(operation), reads: [Step(isFull, values: code + room)])
+            "bind", operation,
+            rows: [.user(device.user).signed, .activation(digest).signed, .device(device.id).signed]
+                + News.rows(.deviceBound, as: operation),
+            writes + device.bound(operation), reads: [Step(isFull, values: code + room)])
         return try await run(Query(change: change) { rows in rows.bindOutcome })
     }
 
@@ -74,7 +83,7 @@ extension Store: BindStore {
     ) async throws(StoreFailure) -> Bool {
         // Without an operation: done twice it is the same.
         let script = Script(
-            "await", writes: [Step(awaitNext, .id(next), .id(device), .id(challenge))],
+            "await", rows: [.device(device).signed], writes: [Step(awaitNext, .id(next), .id(device), .id(challenge))],
             reads: [Step(phoneProgress, .id(device))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
@@ -84,7 +93,7 @@ extension Store: BindStore {
     }
 
     public func admit(
-        _ admission: Admission, slots: Int, as operation: Operation
+        _ admission: Admission, slots: Int, secret: StoredSecret, as operation: Operation
     ) async throws(StoreFailure) -> BindOutcome {
         let (user, id, challenge) = (
             SQLValue.id(admission.user), SQLValue.id(admission.device), SQLValue.id(admission.challenge)
@@ -95,12 +104,17 @@ extension Store: BindStore {
             Step(
                 useApproval,
                 values: [.id(operation), challenge, user, .blob(admission.approves), .id(operation), id] + room),
-            Step(activatePhone, .id(operation), id, challenge, .id(operation)),
+            Step(activatePhone, .blob(admission.revocation), .id(operation), id, challenge, .id(operation)),
+            OperationSecrets.stored(secret, of: admission.device, revocation: admission.revocation, as: operation),
             Step(markUse, .moment(admission.at), .blob(admission.code), user, challenge, .id(operation)),
         ]
         let bound = BoundPhone.steps(admission.device, of: admission.user, at: admission.at, as: operation)
         let change = Change(
-            "admit", operation, writes + bound, reads: [Step(isFullOfActive, values: [challenge] + room)])
+            "admit", operation,
+            rows: [
+                .user(admission.user).signed, .challenge(admission.challenge).signed, .device(admission.device).signed,
+            ] + News.rows(.deviceBound, as: operation),
+            writes + bound, reads: [Step(isFullOfActive, values: [challenge] + room)])
         return try await run(Query(change: change) { rows in rows.bindOutcome })
     }
 }
@@ -141,7 +155,7 @@ private let userProgress = Statement(
     """)
 private let codeProgress = Statement(
     "SELECT expires_at, used_at, operation, approval FROM activation WHERE digest = ? AND user_id = ?")
-private let phoneProgress = Statement("SELECT state, approval FROM device WHERE id = ?")
+private let phoneProgress = Statement("SELECT state, approval, revocation FROM device WHERE id = ?")
 
 private let isUsable = " a.digest = ? AND a.user_id = ? AND a.used_at IS NULL AND a.expires_at > ?"
 
@@ -198,9 +212,9 @@ private let justUsed = """
 private let updateDevice = Statement(
     BoundPhone.changes + " AND EXISTS (SELECT 1 FROM activation a WHERE" + justUsed + ")")
 private let insertDevice = Statement(
+    into: .device, once: true,
     BoundPhone.insertion + " SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, a.user_id, 0 FROM activation a WHERE"
-        + justUsed
-        + BoundPhone.once)
+        + justUsed)
 
 private let auditDevice = Statement(
     Audit.columns + """
@@ -232,7 +246,7 @@ private let useApproval = Statement(
 
 private let activatePhone = Statement(
     """
-    UPDATE device SET state = 'active', approval = NULL, operation = ?
+    UPDATE device SET state = 'active', approval = NULL, revocation = ?, operation = ?
     WHERE id = ? AND state = 'waiting' AND EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.used_by = ?)
     """)
 

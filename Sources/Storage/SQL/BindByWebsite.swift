@@ -10,6 +10,7 @@ extension Store {
         let audit: [SQLValue] = [.id(operation), .moment(device.at), .id(device.id)] + user
         let change = Change(
             "bind", operation,
+            rows: [.user(device.user).signed, .device(device.id).signed] + News.rows(.deviceBound, as: operation),
             [
                 Step(markUserOfWebsite, .id(operation), .id(device.user), .id(website)),
                 Step(auditReplaced, values: audit),
@@ -39,9 +40,10 @@ private let updateWebsitePhone = Statement(
     BoundPhone.changes
         + " AND coalesce(stopped_by, '') <> 'operator' AND EXISTS (SELECT 1 FROM user WHERE id = ? AND operation = ?)")
 private let insertWebsitePhone = Statement(
+    into: .device, once: true,
     BoundPhone.insertion + """
          SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, u.id, 0 FROM user u WHERE u.id = ? AND u.operation = ?
-        """ + BoundPhone.once)
+        """)
 private let auditByWebsite = Statement(
     Audit.columns + """
          SELECT ?, ?, 'device.bound', u.website_id, u.id, NULL, d.id, NULL, 'website'

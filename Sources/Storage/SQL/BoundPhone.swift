@@ -8,8 +8,8 @@ enum BoundPhone {
 
     /// MariaDB sets columns one after the other: `approval` asks for the state that the row had.
     static let changes = """
-        UPDATE device SET name = ?, platform = ?, environment = ?, push_token = ?, push_token_at = ?, binding = ?,
-        approval = CASE state WHEN 'active' THEN NULL ELSE ? END, state = CASE state WHEN 'active' THEN state ELSE ? END,
+        UPDATE device SET name = ?, platform = ?, environment = ?, push_token = ?, push_token_at = ?, revocation = ?,
+        binding = ?, approval = CASE state WHEN 'active' THEN NULL ELSE ? END, state = CASE state WHEN 'active' THEN state ELSE ? END,
         stopped_by = NULL, operation = ? WHERE id = ?
         """
 
@@ -18,16 +18,14 @@ enum BoundPhone {
         (id, name, platform, environment, push_token, push_token_at, public_key, thumbprint, revocation, binding, approval,
         created_at, operation, state, user_id, failures)
         """
-
-    static let once = " /*M! ON DUPLICATE KEY UPDATE id = device.id */ /*S! ON CONFLICT DO NOTHING */"
 }
 
 extension NewDevice {
-    /// What a repeated binding changes.
+    /// The changes of a repeated binding: the phone gets a new revocation code too.
     func changes(_ operation: Operation) -> [SQLValue] {
         [
-            .text(name), .word(platform), .word(environment), .text(pushToken), .moment(at), .text(binding),
-            .id(approval), .word(state), .id(operation),
+            .text(name), .word(platform), .word(environment), .text(pushToken), .moment(at), .blob(revocation),
+            .text(binding), .id(approval), .word(state), .id(operation),
         ]
     }
 

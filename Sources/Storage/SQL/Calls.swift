@@ -33,21 +33,27 @@ extension Store: CallStore {
     }
 
     public func claimCalls(_ claim: CallClaim) async throws(StoreFailure) -> [CallRow] {
-        let script = Script(
-            "claim calls",
-            writes: [
-                Step(
-                    takeDue, .id(claim.relay), .id(claim.id), .moment(claim.leasedUntil), .id(claim.website),
-                    .moment(claim.now), .id(claim.website), .id(claim.relay), .integer(Int64(claim.limit)))
-            ], reads: [Step(claimed, .id(claim.id)), Step(stepsOfClaimed, .id(claim.id))])
-        return try await run(
-            Query(script: script) { rows throws(StoreFailure) in
-                var steps: [ChallengeID: [ChallengeRow.Step]] = [:]
-                for row in rows[1] { steps[try row.id(4), default: []].append(try ChallengeSteps.read(row)) }
-                var calls: [CallRow] = []
-                for row in rows[0] { calls.append(try row.call(steps)) }
-                return calls
-            })
+        let taken = try await run(Calls.take(claim))
+        guard !taken.isEmpty else { return [] }
+        do throws(StoreFailure) {
+            return try await run(Calls.taken(claim, rows: .claimed(claim.id)))
+        } catch {
+            guard case .forged = error else { throw error }
+        }
+        // A row that is not genuine stops only itself. It comes again when its lease is over,
+        // behind the others.
+        var calls: [CallRow] = []
+        var forged: StoreFailure?
+        for id in taken {
+            do throws(StoreFailure) {
+                calls += try await run(Calls.taken(claim, id, rows: .called(id)))
+            } catch {
+                guard case .forged = error else { throw error }
+                forged = error
+            }
+        }
+        if calls.isEmpty, let forged { throw forged }
+        return calls
     }
 
     public func callBacklog(at now: Timestamp) async throws(StoreFailure) -> CallBacklog {
@@ -59,6 +65,57 @@ extension Store: CallStore {
                     oldestDue: oldest.flatMap { $0 <= now ? $0 : nil }, dead: try rows[1].first?.integer(0) ?? 0,
                     disabled: try rows[2].first?.integer(1) ?? 0, websites: try rows[2].first?.integer(0) ?? 0)
             })
+    }
+}
+
+extension Calls {
+    /// Leases what is due. Which rows that are is found by the script itself, so they are checked when they are read.
+    fileprivate static func take(_ claim: CallClaim) -> Query<[ErrandID]> {
+        let script = Script(
+            "claim calls",
+            writes: [
+                Step(
+                    takeDue, .id(claim.relay), .id(claim.id), .moment(claim.leasedUntil), .id(claim.website),
+                    .moment(claim.now), .id(claim.website), .id(claim.relay), .integer(Int64(claim.limit)))
+            ], reads: [Step(idsOfClaimed, .id(claim.id))])
+        return Query(script: script) { rows throws(StoreFailure) in
+            var ids: [ErrandID] = []
+            for row in rows[0] { ids.append(try row.id(0)) }
+            return ids
+        }
+    }
+
+    /// Reads what was leased.
+    ///
+    /// - Parameter call: nil stands for all.
+    fileprivate static func taken(
+        _ claim: CallClaim, _ call: ErrandID? = nil, rows: [SignedRows]
+    ) -> Query<[CallRow]> {
+        let script = Script(
+            "claimed calls", rows: [.website(claim.website)] + rows,
+            reads: [
+                Step(claimed, .id(claim.id), .id(claim.website), .id(call), .id(call)),
+                Step(stepsOfClaimed, .id(claim.id)),
+            ])
+        return Query(script: script) { rows throws(StoreFailure) in
+            var steps: [ChallengeID: [ChallengeRow.Step]] = [:]
+            for row in rows[1] { steps[try row.id(4), default: []].append(try ChallengeSteps.read(row)) }
+            var calls: [CallRow] = []
+            for row in rows[0] { calls.append(try row.call(steps)) }
+            return calls
+        }
+    }
+}
+
+extension [SignedRows] {
+    /// Everything that the calls of a claim tell.
+    fileprivate static func claimed(_ claim: OperationID) -> [SignedRows] {
+        [.errands(claimed: claim), .users(claimed: claim), .challenges(claimed: claim), .devices(claimed: claim)]
+    }
+
+    /// Everything that one call tells.
+    fileprivate static func called(_ call: ErrandID) -> [SignedRows] {
+        [.errand(call), .user(of: call), .challenge(of: call), .device(of: call)]
     }
 }
 
@@ -105,6 +162,8 @@ private let takeDue = Statement(
     ORDER BY call_at LIMIT ? /*S! ) */
     """)
 
+private let idsOfClaimed = Statement("SELECT id FROM outbox WHERE claim = ? ORDER BY created_at, place")
+
 private let claimed = Statement(
     """
     SELECT o.id, o.event, o.website_id, w.name, w.callback, cb.secrets, cb.former_until, o.user_id, u.token,
@@ -113,7 +172,7 @@ private let claimed = Statement(
          FROM outbox o JOIN website w ON w.id = o.website_id JOIN callback cb ON cb.website_id = w.id
         JOIN user u ON u.id = o.user_id
         LEFT JOIN challenge c ON c.id = o.challenge_id LEFT JOIN device d ON d.id = o.device_id
-        WHERE o.claim = ? ORDER BY o.created_at, o.place
+        WHERE o.claim = ? AND o.website_id = ? AND (? IS NULL OR o.id = ?) ORDER BY o.created_at, o.place
         """)
 
 private let stepsOfClaimed = Statement(

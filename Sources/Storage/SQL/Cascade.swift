@@ -6,7 +6,7 @@ extension Store: CascadeStore {
     public func cascade(_ challenge: ChallengeID) async throws(StoreFailure) -> CascadeRow? {
         let id = SQLValue.id(challenge)
         let script = Script(
-            "cascade",
+            "cascade", rows: [.challenge(challenge), .user(asked: challenge)],
             reads: [openChallenge, stepsOf, phonesOf, codesOf, nextOf].map { Step($0, id) })
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
@@ -19,7 +19,8 @@ extension Store: CascadeStore {
                     challenge: challenge, user: try row.id(0), website: try row.text(1), policy: try row.text(2),
                     context: try row.blob(3), askedAt: try row.moment(4), expiresAt: try row.moment(5),
                     language: try row.optionalText(6), steps: steps,
-                    phones: try AskablePhones.read(rows[2]), codes: codes, hasNext: !rows[4].isEmpty)
+                    phones: try AskablePhones.read(rows[2]), codes: codes, isKnown: try row.bool(8),
+                    areCodesLocked: try row.bool(7), hasNext: !rows[4].isEmpty)
             })
     }
 
@@ -31,7 +32,7 @@ extension Store: CascadeStore {
         writes += [
             Step(
                 auditBegin, done, now, .word(step.factor), id, now, .integer(Int64(step.after)),
-                .bool(step.isByHand), .bool(step.code == nil), .id(step.code?.factor),
+                .bool(step.isByHand), .bool(!step.factor.isCode), .bool(step.code == nil), .id(step.code?.factor),
                 .integer(step.code?.counter)),
             Step(leaveBehind, now, id, done),
         ]
@@ -39,7 +40,8 @@ extension Store: CascadeStore {
             writes.append(
                 Step(
                     insertPush, .id(push.id), id, .moment(push.leasedUntil), .id(push.holder), .id(push.device),
-                    .id(step.user), .moment(step.limits.since), .integer(Int64(step.limits.pushes)), done))
+                    .id(step.user), .bool(step.limits.isKnown), .moment(step.limits.since),
+                    .integer(Int64(step.limits.pushes)), .bool(step.limits.isKnown), now, done))
         }
         writes += [
             Step(
@@ -63,7 +65,8 @@ extension Store: CascadeStore {
         if step.code != nil || step.refusal != nil {
             writes.append(CascadeSteps.hasten(step.challenge, at: step.at, by: operation))
         }
-        let change = Change("begin", operation, writes, reads: [Step(newest, id), Step(pushesOf, id)])
+        let change = Change(
+            "begin", operation, rows: step.rows, writes, reads: [Step(newest, id), Step(pushesOf, id)])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard rows.happened, let row = rows[1].first else { return nil }
@@ -92,6 +95,15 @@ extension Store: CascadeStore {
     }
 }
 
+extension NewStep {
+    /// The rows that the step rests on, and those of the outbox that it writes. The user's row comes first: other
+    /// changes of the user wait for it.
+    fileprivate var rows: [SignedRows] {
+        [.user(user).signed, .challenge(challenge).signed] + pushes.map { .errand($0.id).signed }
+            + (next.map { [.errand($0.id).signed] } ?? []) + (code.map { OutboxRows.rows($0) } ?? [])
+    }
+}
+
 /// Parts of scripts in which a step comes to its end.
 enum CascadeSteps {
     /// What follows is due at once, if nothing is under way any more. Behind the audit of the change that says so.
@@ -101,7 +113,12 @@ enum CascadeSteps {
 
     /// The same for all open challenges of a user.
     static func hasten(of user: UserID, at now: Timestamp, by operation: Operation) -> Step {
-        Step(hastenedOfUser, .moment(now), .id(user), .id(operation))
+        hasten(of: user, at: now, noted: operation.id)
+    }
+
+    /// The same for a change whose audit row has an id of its own.
+    static func hasten(of user: UserID, at now: Timestamp, noted: OperationID) -> Step {
+        Step(hastenedOfUser, .moment(now), .id(user), .id(noted))
     }
 
     /// Steps of a challenge change one after the other.
@@ -121,8 +138,8 @@ enum ChallengeSteps {
 
 private let openChallenge = Statement(
     """
-    SELECT c.user_id, w.display_name, c.policy, c.context, c.asked_at, c.expires_at, c.language
-    FROM challenge c JOIN user u ON u.id = c.user_id JOIN website w ON w.id = c.website_id
+    SELECT c.user_id, w.display_name, c.policy, c.context, c.asked_at, c.expires_at, c.language,
+    u.codes_locked_at IS NOT NULL, c.known FROM challenge c JOIN user u ON u.id = c.user_id JOIN website w ON w.id = c.website_id
     WHERE c.id = ? AND c.decided_at IS NULL AND u.state = 'active'
     """)
 
@@ -147,6 +164,7 @@ private let auditBegin = Statement(
         WHERE c.id = ? AND c.decided_at IS NULL AND c.expires_at > ? AND u.state = 'active'
         AND (SELECT count(*) FROM step s WHERE s.challenge_id = c.id) = ?
         AND (? = 1 OR NOT EXISTS (SELECT 1 FROM step s WHERE s.challenge_id = c.id AND s.state = 'seen'))
+        AND (? = 1 OR u.codes_locked_at IS NULL)
         AND (? = 1 OR EXISTS (SELECT 1 FROM factor f
         WHERE f.id = ? AND f.user_id = c.user_id AND f.state = 'active' AND f.counter = ?))
         """ + Audit.once)
@@ -158,13 +176,16 @@ private let leaveBehind = Statement(
         + begun)
 
 private let insertPush = Statement(
+    into: .outbox,
     """
     INSERT INTO outbox (id, kind, challenge_id, due_at, attempts, holder, device_id)
     SELECT ?, 'push', ?, ?, 0, ?, d.id FROM device d
     WHERE d.id = ? AND d.state = 'active' AND d.user_id = ? AND
     (SELECT count(*) FROM challenge c JOIN step s ON s.challenge_id = c.id
-    WHERE c.user_id = d.user_id AND c.asked_at > ? AND s.factor = 'push'
-    AND coalesce(s.reason, '') <> 'late') < ? AND
+    WHERE c.user_id = d.user_id AND c.known = ? AND c.asked_at > ? AND s.factor = 'push'
+    AND coalesce(s.reason, '') <> 'late') < ?
+    AND NOT EXISTS (SELECT 1 FROM challenge k
+    WHERE k.user_id = d.user_id AND k.known > ? AND k.decided_at IS NULL AND k.expires_at > ?) AND
     """ + begun)
 
 /// A push for which there is no room is one that the phones are waited for.
@@ -194,6 +215,7 @@ private let forgetNext = Statement(
     """)
 
 private let insertNext = Statement(
+    into: .outbox,
     """
     INSERT INTO outbox (id, kind, challenge_id, due_at, attempts, holder)
     SELECT ?, 'next', c.id, ?, 0, ? FROM challenge c WHERE c.id = ? AND

@@ -3,53 +3,110 @@ import Relay
 import World
 
 extension Store: CodeFailureStore {
-    public func countWrong(_ wrong: WrongCode, as operation: Operation) async throws(StoreFailure) -> Closed? {
-        let consequence = Consequence(wrong, operation)
-        let writes = [Step(Locks.hold, .id(wrong.user)), CodeFailures.audit(wrong, operation)]
-        let change = Change("code", operation, writes + consequence.after, reads: consequence.reads)
+    public func countWrong(_ wrong: WrongCode, as operation: Operation) async throws(StoreFailure) -> CountedCode? {
+        let lock = wrong.after.isLocked ? CodeLock(wrong, operation) : nil
+        let writes =
+            [Step(Locks.hold, .id(wrong.user)), CodeFailures.audit(wrong, operation)]
+            + CodeFailures.counted(wrong, operation)
+        let change = Change(
+            "code", operation, rows: lock?.rows ?? [], writes + (lock?.writes ?? []), reads: lock?.reads ?? [])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
-                rows.happened ? try consequence.came(of: rows) : nil
+                guard rows.happened else { return nil }
+                guard lock != nil, !rows[1].isEmpty else { return CountedCode(locked: false, open: []) }
+                var open: [ChallengeID] = []
+                for row in rows[2] { open.append(try row.id(0)) }
+                return CountedCode(locked: true, open: open)
             })
+    }
+
+    public func reopenCodes(_ reopening: CodeReopening, as operation: Operation) async throws(StoreFailure) -> Bool {
+        let mine: [SQLValue] = [.id(reopening.user), .id(operation)]
+        let writes =
+            [
+                Step(Locks.hold, .id(reopening.user)),
+                Step(markLocked, .id(operation), .id(reopening.user), .moment(reopening.lockedAt)),
+            ] + Approvals.required(reopening.approved, of: reopening.user, as: operation) + [
+                Step(
+                    auditReopened,
+                    values: [.id(operation), .moment(reopening.at), .id(reopening.approved.challenge)] + mine)
+            ] + CodeFailures.cleared(of: reopening.user, as: operation)
+        let rows: [SignedRows] = [.user(reopening.user).signed, .challenge(reopening.approved.challenge).signed]
+        let change = Change("reopen codes", operation, rows: rows, writes)
+        return try await run(Query(change: change) { rows in rows.happened })
     }
 }
 
 /// Wrong codes, counted exactly: whoever counts repeats the failures that were read, so of two at once one reads again.
+///
+/// The user's row counts every wrong code once, and decides when codes are locked. Each factor's
+/// row counts the wrong codes that could have been its own; it says what a right code of that
+/// factor clears.
 enum CodeFailures {
     /// The row that lets everything else happen.
     static func audit(_ wrong: WrongCode, _ operation: Operation) -> Step {
         let ids = places(wrong.factors.map { .id($0.id) })
         let kinds = wrong.factors.map(\.kind.rawValue)
-        let failures = wrong.factors.reduce(0) { $0 + $1.failures }
         let waiting = wrong.factors.count { $0.state == .waiting }
         let challenge = SQLValue.id(wrong.challenge)
         return Step(
             auditWrong,
             values: [
                 .id(operation), .moment(wrong.at), challenge, .text(kinds.count == 1 ? kinds[0] : nil),
-                .id(wrong.user), .word(wrong.state),
-            ] + ids + [.integer(Int64(kinds.count))] + ids + [.integer(Int64(failures))] + ids
-                + [.integer(Int64(waiting)), challenge, challenge]
+                .id(wrong.user), .word(wrong.state), .integer(Int64(wrong.before.failures)),
+            ] + ids + [.integer(Int64(kinds.count))] + ids + [.integer(Int64(waiting)), challenge, challenge]
                 + [.moment(wrong.at)])
     }
 
     static func counted(_ wrong: WrongCode, _ operation: Operation) -> [Step] {
         let ids = places(wrong.factors.map { .id($0.id) })
+        let after = wrong.after
         return [
             Step(
                 countFailure,
-                values: [.moment(wrong.at), .id(operation), .id(wrong.user)] + ids + [.id(operation), .id(operation)])
+                values: [.moment(wrong.at), .id(operation), .id(wrong.user)] + ids + [.id(operation), .id(operation)]),
+            Step(
+                countOfUser, .integer(Int64(after.failures)), .moment(after.failedAt), .moment(after.lockedAt),
+                .id(wrong.user), .integer(Int64(wrong.before.failures)), .id(operation)),
         ]
     }
 
-    /// - Parameter noted: under which the audit has that the user was locked.
-    static func lock(_ wrong: WrongCode, _ operation: Operation, noted: OperationID) -> Step {
-        Step(lockUser, .id(noted), .id(wrong.user), .integer(Int64(wrong.guesses)), .id(operation))
+    /// A right code clears the wrong ones that were guesses at its factor and at no other. Part of a change that
+    /// `operation` has put into the audit.
+    static func forget(_ factor: FactorID, of user: UserID, as operation: Operation) -> [Step] {
+        [
+            Step(clearOwnNoted, values: own(factor, of: user) + [.id(operation)]),
+            Step(forgetNoted, .id(factor), .id(operation)),
+        ]
     }
 
-    /// A right code forgets what was wrong before it. Part of a change that `operation` has put into the audit.
-    static func forget(_ factor: FactorID, as operation: Operation) -> Step {
-        Step(forgetWrong, .id(factor), .id(operation))
+    /// The same as part of a change that ends a challenge.
+    static func forget(_ factor: FactorID, of user: UserID, endingBy mine: [SQLValue]) -> [Step] {
+        [
+            Step(clearOwnEnded, values: own(factor, of: user) + mine),
+            Step(forgetEnded, values: [.id(factor)] + mine),
+        ]
+    }
+
+    private static func own(_ factor: FactorID, of user: UserID) -> [SQLValue] {
+        [.id(factor), .id(factor), .id(user)]
+    }
+
+    /// Wrong codes of the active factor of that kind, which goes or gets another secret: they stay
+    /// counted, and no right code clears them. In front of the statement that takes the factor
+    /// away, behind the audit of the change.
+    static func kept(_ kind: Factor, of user: UserID, as operation: Operation) -> Step {
+        Step(keepNoted, .word(kind), .id(user), .id(operation))
+    }
+
+    /// The same in a change that has marked the user's row.
+    static func keptOfMarked(_ kind: Factor, of user: UserID, as operation: Operation) -> Step {
+        Step(keepMarked, .word(kind), .id(user), .id(operation))
+    }
+
+    /// Takes codes again, with no failures. Part of a change that `operation` has put into the audit.
+    static func cleared(of user: UserID, as operation: Operation) -> [Step] {
+        [Step(clearUser, .id(user), .id(operation)), Step(clearFactors, .id(user), .id(operation))]
     }
 
     private static func places(_ ids: [SQLValue]) -> [SQLValue] {
@@ -62,28 +119,64 @@ private let someFactors = "(" + Array(repeating: "?", count: WrongCode.mostFacto
 private let auditWrong = Statement(
     Audit.columns + """
          SELECT ?, ?, '\(WrongCode.event)', u.website_id, u.id, ?, NULL, ?, 'code' FROM user u WHERE u.id = ? AND u.state = ?
+        AND u.code_failures = ? AND u.codes_locked_at IS NULL
         AND (SELECT count(*) FROM factor f WHERE f.user_id = u.id AND f.id IN \(someFactors)) = ?
-        AND (SELECT coalesce(sum(f.failures), 0) FROM factor f WHERE f.user_id = u.id AND f.id IN \(someFactors)) = ?
         AND (SELECT count(*) FROM factor f WHERE f.user_id = u.id AND f.id IN \(someFactors) AND f.state = 'waiting') = ?
         AND (? IS NULL OR EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.user_id = u.id
         AND c.decided_at IS NULL AND c.expires_at > ?))
         """ + Audit.once)
 
+private let noted = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
+
 private let countFailure = Statement(
     """
     UPDATE factor SET failures = failures + 1, failed_at = ?, operation = ?
-    WHERE user_id = ? AND id IN \(someFactors) AND operation <> ?
-    AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
-    """)
+    WHERE user_id = ? AND id IN \(someFactors) AND operation <> ? AND
+    """ + noted)
 
-private let lockUser = Statement(
+private let countOfUser = Statement(
     """
-    UPDATE user SET state = 'locked', stopped_by = 'code', operation = ? WHERE id = ? AND state = 'active'
-    AND EXISTS (SELECT 1 FROM factor f WHERE f.user_id = user.id AND f.failures >= ? AND f.operation = ?)
-    """)
+    UPDATE user SET code_failures = ?, code_failed_at = ?, codes_locked_at = ?
+    WHERE id = ? AND code_failures = ? AND codes_locked_at IS NULL AND
+    """ + noted)
 
-private let forgetWrong = Statement(
+/// The wrong codes that the factor does not share with another one, and with none that is gone, are
+/// at least so many: what is left is never less than the count of any other factor.
+private let clearOwn = """
+    UPDATE user SET code_failures = /*M! greatest( */ /*S! max( */ code_failures_kept,
+    code_failures - coalesce((SELECT f.failures FROM factor f WHERE f.id = ?), 0),
+    (SELECT coalesce(max(o.failures), 0) FROM factor o WHERE o.user_id = user.id AND o.id <> ?))
+    WHERE id = ? AND code_failures > 0 AND
     """
-    UPDATE factor SET failures = 0, failed_at = NULL
-    WHERE id = ? AND failures > 0 AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
-    """)
+private let clearOwnNoted = Statement(clearOwn + noted)
+private let clearOwnEnded = Statement(clearOwn + Closings.ended)
+
+private let forgetWrong = "UPDATE factor SET failures = 0, failed_at = NULL WHERE id = ? AND failures > 0 AND"
+private let forgetNoted = Statement(forgetWrong + noted)
+private let forgetEnded = Statement(forgetWrong + Closings.ended)
+
+private let keep = """
+    UPDATE user SET code_failures_kept = /*M! least( */ /*S! min( */ code_failures, code_failures_kept +
+    (SELECT coalesce(sum(f.failures), 0) FROM factor f WHERE f.user_id = user.id AND f.kind = ? AND f.state = 'active'))
+    WHERE id = ? AND code_failures > 0 AND
+    """
+private let keepNoted = Statement(keep + noted)
+private let keepMarked = Statement(keep + " operation = ?")
+
+private let clearUser = Statement(
+    """
+    UPDATE user SET code_failures = 0, code_failures_kept = 0, code_failed_at = NULL, codes_locked_at = NULL
+    WHERE id = ? AND
+    """ + noted)
+private let clearFactors = Statement(
+    "UPDATE factor SET failures = 0, failed_at = NULL WHERE user_id = ? AND failures > 0 AND" + noted)
+
+/// An approval is for the lock that there was when it was asked.
+private let markLocked = Statement(
+    "UPDATE user SET operation = ? WHERE id = ? AND state = 'active' AND codes_locked_at = ?")
+
+private let auditReopened = Statement(
+    Audit.columns + """
+         SELECT ?, ?, 'codes.unlocked', u.website_id, u.id, c.id, c.device_id, NULL, c.proof
+        FROM challenge c JOIN user u ON u.id = c.user_id WHERE c.id = ? AND u.id = ? AND u.operation = ?
+        """ + Audit.once)

@@ -6,11 +6,16 @@ extension Store: CodeStore {
     public func codes(
         for challenge: ChallengeID, of user: UserID, recovery: [UInt8]?, at now: Timestamp, as operation: OperationID
     ) async throws(StoreFailure) -> OpenCodes {
+        // A code is compared with what is read here: what the end of the challenge finds later is no proof of it.
+        let relied: [SignedRows] =
+            [.user(user), .activeFactors(of: user), .sentCodes(for: challenge, at: now)]
+            + (recovery.map { [.recoveryCode($0, of: user)] } ?? [])
         let script = Script(
-            "codes",
+            "codes", rows: relied,
             reads: [
                 Step(activeOfUser, .id(user)), Step(sentFor, .id(challenge), .moment(now)),
                 Step(unusedRecovery, .id(user), .blob(recovery)), Step(Audit.happened, .id(operation)),
+                Step(lockoutOfUser, .id(user)),
             ])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
@@ -19,13 +24,39 @@ extension Store: CodeStore {
                 var sent: [FactorID: [Int64]] = [:]
                 for row in rows[1] { sent[try row.id(0), default: []].append(try row.integer(1)) }
                 return OpenCodes(
-                    factors: factors, sent: sent, isRecoveryCode: !rows[2].isEmpty, isCounted: !rows[3].isEmpty)
+                    factors: factors, sent: sent, isRecoveryCode: !rows[2].isEmpty,
+                    lockout: try rows[4].first?.codeLockout(0) ?? .none, isCounted: !rows[3].isEmpty)
             })
+    }
+}
+
+extension CodeLockout {
+    /// Returns the columns of the table `user`, or of an alias such as `u.`.
+    static func columns(_ alias: String = "") -> String {
+        ["code_failures", "code_failed_at", "codes_locked_at"].map { alias + $0 }.joined(separator: ", ")
+    }
+}
+
+extension Row {
+    /// - Parameter first: the place of the first of the columns.
+    func codeLockout(_ first: Int) throws(StoreFailure) -> CodeLockout {
+        CodeLockout(
+            failures: Int(try integer(first)), failedAt: try optionalMoment(first + 1),
+            lockedAt: try optionalMoment(first + 2))
     }
 }
 
 /// What is used up with a right code: part of the script in which it ends its challenge.
 extension UsedCode {
+    /// The rows that make it the right code, and those that it uses up.
+    var rows: [SignedRows] {
+        switch kind {
+        case .own: [.factor(factor).signed]
+        case .sent(let counter): [.factor(factor).signed, .sentCode(of: factor, counter)]
+        case .recovery(let digest): [.factor(factor).signed, .recoveryCode(digest, of: user).signed]
+        }
+    }
+
     /// Behind the values of an end: what must still be true.
     func ends(_ closing: Closing, _ end: [SQLValue]) -> Step {
         let known: [SQLValue] = [.moment(closing.at), .id(factor), .integer(Int64(failures))]
@@ -37,16 +68,14 @@ extension UsedCode {
         }
     }
 
-    /// The code counts no more, and its factor has no failures.
+    /// The code counts no more, and its factor has no failures. Those of the other factors stay.
     func usedUp(_ closing: Closing, _ mine: [SQLValue]) -> [Step] {
+        let forgets = CodeFailures.forget(factor, of: user, endingBy: mine)
         switch kind {
-        case .own(_, let next): return [Step(moveCounter, values: [.integer(next), .id(factor)] + mine)]
-        case .sent: return [Step(forgetFailures, values: [.id(factor)] + mine)]
+        case .own(_, let next): return [Step(moveCounter, values: [.integer(next), .id(factor)] + mine)] + forgets
+        case .sent: return forgets
         case .recovery(let digest):
-            return [
-                Step(useRecovery, values: [.moment(closing.at), .id(user), .blob(digest)] + mine),
-                Step(forgetFailures, values: [.id(factor)] + mine),
-            ]
+            return [Step(useRecovery, values: [.moment(closing.at), .id(user), .blob(digest)] + mine)] + forgets
         }
     }
 }
@@ -63,9 +92,12 @@ private let sentFor = Statement(
 private let unusedRecovery = Statement(
     "SELECT 1 FROM recovery_code WHERE user_id = ? AND digest = ? AND used_at IS NULL")
 
+private let lockoutOfUser = Statement("SELECT " + CodeLockout.columns() + " FROM user WHERE id = ?")
+
 private let standing = """
      AND expires_at > ? AND EXISTS (SELECT 1 FROM factor f JOIN user u ON u.id = f.user_id
-    WHERE f.id = ? AND f.state = 'active' AND f.user_id = challenge.user_id AND u.state = 'active' AND f.failures = ?
+    WHERE f.id = ? AND f.state = 'active' AND f.user_id = challenge.user_id AND u.state = 'active'
+    AND u.codes_locked_at IS NULL AND u.code_failures = ?
     """
 
 private let endByOwn = Statement(Closings.end + standing + " AND f.counter = ?)")
@@ -81,11 +113,7 @@ private let endByRecovery = Statement(
          AND EXISTS (SELECT 1 FROM recovery_code r WHERE r.user_id = f.user_id AND r.digest = ? AND r.used_at IS NULL))
         """)
 
-private let moveCounter = Statement(
-    "UPDATE factor SET counter = ?, failures = 0, failed_at = NULL WHERE id = ? AND" + Closings.ended)
-
-private let forgetFailures = Statement(
-    "UPDATE factor SET failures = 0, failed_at = NULL WHERE id = ? AND" + Closings.ended)
+private let moveCounter = Statement("UPDATE factor SET counter = ? WHERE id = ? AND" + Closings.ended)
 
 private let useRecovery = Statement(
     "UPDATE recovery_code SET used_at = ? WHERE user_id = ? AND digest = ? AND used_at IS NULL AND" + Closings.ended)

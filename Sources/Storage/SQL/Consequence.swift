@@ -12,7 +12,9 @@ extension Store {
                 auditReport, .id(operation), .moment(report.at), .id(phone.id), .blob(phone.key), .id(phone.user),
                 .id(report.challenge)),
         ]
-        let change = Change("fraud", operation, writes + consequence.after, reads: consequence.reads)
+        let change = Change(
+            "fraud", operation, rows: [.user(phone.user).lenient] + consequence.rows, writes + consequence.after,
+            reads: consequence.reads)
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 rows.happened ? try consequence.came(of: rows) : nil
@@ -27,8 +29,8 @@ struct Consequence {
     private let becomes: UserState
     private let reason: Reason
     private let user: UserID
-    /// The phone whose answer it was; nil where a code was.
-    private let device: DeviceID?
+    /// The phone whose answer it was.
+    private let device: DeviceID
     private let challenge: ChallengeID?
     /// With which it began: whoever is told of its end is told of that before.
     private let cause: ChallengeID?
@@ -84,20 +86,6 @@ struct Consequence {
         change = [Step(freezeByReport, .id(own), .id(user), .id(operation))]
     }
 
-    /// Of a wrong code, which ends no challenge by itself.
-    init(_ wrong: WrongCode, _ operation: Operation) {
-        (kind, becomes, reason) = (.userLocked, .locked, .locked)
-        user = wrong.user
-        device = nil
-        challenge = nil
-        cause = wrong.challenge
-        proof = .code
-        at = wrong.at
-        self.operation = operation
-        own = operation.identifier(kind.rawValue)
-        change = CodeFailures.counted(wrong, operation) + [CodeFailures.lock(wrong, operation, noted: own)]
-    }
-
     var after: [Step] {
         let now = SQLValue.moment(at)
         var steps = change
@@ -116,6 +104,12 @@ struct Consequence {
         if becomes == .frozen { steps += Unspent.ended(of: user, but: device, by: .id(own)) }
         return steps
             + News.steps(kind, user: user, device: device, challenge: cause, at: at, as: operation, noted: own)
+    }
+
+    /// The rows that `after` writes, beside the user's. It takes away from whatever it finds.
+    var rows: [SignedRows] {
+        Locks.rows(ending: user, at: at, as: operation)
+            + (becomes == .frozen ? Unspent.rows(of: user) : []) + News.rows(kind, as: operation)
     }
 
     var reads: [Step] {

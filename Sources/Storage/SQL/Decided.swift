@@ -6,15 +6,25 @@ import World
 enum Decided {
     /// Of this challenge, if this very change has ended it. Websites without a callback get no row.
     static func told(_ challenge: ChallengeID, at now: Timestamp, as operation: Operation) -> Step {
-        Step(toldOne, values: Self.row(now) + [.id(challenge), .id(operation)])
+        Step(toldOne, values: times(now) + [.id(challenge), .id(operation)])
     }
 
     /// Of the challenges of a user that this very change ended at that moment.
     static func told(of user: UserID, at now: Timestamp, as operation: Operation) -> Step {
-        Step(toldOfUser, values: Self.row(now) + [.id(user), .moment(now), .id(operation)])
+        Step(toldOfUser, values: times(now) + [.id(user), .moment(now), .id(operation)])
     }
 
-    private static func row(_ now: Timestamp) -> [SQLValue] {
+    /// The row that `told` writes of this challenge.
+    static func row(_ challenge: ChallengeID, as operation: Operation) -> SignedRows {
+        .decided(challenge, by: operation).lenient
+    }
+
+    /// The rows that `told` writes of the challenges of a user.
+    static func rows(of user: UserID, at now: Timestamp, as operation: Operation) -> SignedRows {
+        .decided(of: user, at: now, by: operation).lenient
+    }
+
+    private static func times(_ now: Timestamp) -> [SQLValue] {
         [.moment(now), .moment(now + Calls.life), .moment(now)]
     }
 }
@@ -26,7 +36,7 @@ private let told = """
     """
 
 private let toldOne = Statement(
-    told + " c.id = ? AND c.operation = ? AND c.decided_at IS NOT NULL" + OutboxRows.once)
+    into: .outbox, once: true, told + " c.id = ? AND c.operation = ? AND c.decided_at IS NOT NULL")
 
 private let toldOfUser = Statement(
-    told + " c.user_id = ? AND c.decided_at = ? AND c.operation = ?" + OutboxRows.once)
+    into: .outbox, once: true, told + " c.user_id = ? AND c.decided_at = ? AND c.operation = ?")

@@ -4,6 +4,8 @@ import World
 
 extension Store: DeliverStore {
     public func claim(_ claim: Claim) async throws(StoreFailure) -> [ClaimedErrand] {
+        // The script itself finds the rows that it takes. What is done about each is read by its id, and checked there:
+        // a row that is not genuine stops itself alone.
         let script = Script(
             "claim",
             writes: [
@@ -19,8 +21,12 @@ extension Store: DeliverStore {
             Query(script: script) { rows throws(StoreFailure) in
                 var errands: [ClaimedErrand] = []
                 for row in rows[0] {
-                    errands.append(
-                        ClaimedErrand(id: try row.id(0), kind: try row.word(1), challenge: try row.optionalID(2)))
+                    // A row that this relay cannot read stops only itself.
+                    guard
+                        let errand = try? ClaimedErrand(
+                            id: row.id(0), kind: row.word(1), challenge: row.optionalID(2))
+                    else { continue }
+                    errands.append(errand)
                 }
                 return errands
             })
@@ -28,7 +34,11 @@ extension Store: DeliverStore {
 
     public func push(_ errand: ErrandID) async throws(StoreFailure) -> PushRow? {
         try await run(
-            Query(script: Script("push", reads: [Step(pushOfErrand, .id(errand))])) { rows throws(StoreFailure) in
+            Query(
+                script: Script(
+                    "push", rows: [.errand(errand), .challenge(of: errand), .device(of: errand)],
+                    reads: [Step(pushOfErrand, .id(errand))])
+            ) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return PushRow(
                     challenge: try row.id(0), device: try row.id(8), deviceToken: try row.text(1),
@@ -47,13 +57,19 @@ extension Store: DeliverStore {
         writes += Settling.came(
             of: settlement.errand, .push, settlement.step, settlement.reason, in: settlement.challenge,
             at: settlement.at, as: operation)
+        var rows: [SignedRows] = []
         if let since = settlement.tokenDeadSince {
+            // The challenge's row comes first, as it does in an answer of the phone.
+            rows = [
+                .challenge(settlement.challenge).lenient,
+                .device(pushedTo: settlement.errand, settledBy: operation).lenient,
+            ]
             writes.append(
                 Step(
                     dropToken, .moment(since), .text(settlement.deviceToken), .id(settlement.errand), .id(operation)))
         }
         writes.append(Settling.drop(settlement.errand, as: operation))
-        return try await run(Query(change: Change("settle", operation, writes)) { rows in rows.happened })
+        return try await run(Query(change: Change("settle", operation, rows: rows, writes)) { rows in rows.happened })
     }
 
     public func postpone(

@@ -29,6 +29,8 @@ public enum Phones {
     /// Any phone, by its id alone: for the operator.
     public static func any(_ id: DeviceID) -> Query<OwnedDevice?> { find(Step(deviceByID, .id(id))) }
 
+    /// Checks no row: any phone can be stopped, whoever wrote its row. A change that gives a phone
+    /// rights checks the row itself.
     fileprivate static func find(_ step: Step) -> Query<OwnedDevice?> {
         Query(script: Script("device", reads: [step])) { rows throws(StoreFailure) in
             guard let row = rows[0].first else { return nil }
@@ -64,12 +66,27 @@ public enum Phones {
                 as: operation)
         }
         let reads = [Step(endedApprovals, values: mine)]
-        return Query(change: Change("device", operation, writes, reads: reads)) { rows throws(StoreFailure) in
+        let rows = rows(of: change, as: operation)
+        return Query(change: Change("device", operation, rows: rows, writes, reads: reads)) {
+            rows throws(StoreFailure) in
             guard rows.happened else { return nil }
             var ended: [ChallengeID] = []
             for row in rows[1] { ended.append(try row.id(0)) }
             return ended
         }
+    }
+
+    /// The rows that a change of a phone writes. A phone can be stopped whoever wrote its row. The user's row comes
+    /// first: other changes of the user wait for it.
+    private static func rows(of change: DeviceChange, as operation: Operation) -> [SignedRows] {
+        let (user, device) = (SignedRows.user(change.user), SignedRows.device(change.device))
+        guard change.state == .revoked || change.state == .suspended else { return [user.signed, device.signed] }
+        var rows = [user.lenient, device.lenient]
+        if change.isFarewell {
+            rows += Locks.rows(ending: change.user, at: change.at, as: operation)
+            rows += Unspent.rows(of: change.user)
+        }
+        return change.state == .revoked ? rows + News.rows(.deviceUnbound, as: operation) : rows
     }
 
     /// Its pushes, and whatever could make another phone of the user's active that it may have approved of: whoever had

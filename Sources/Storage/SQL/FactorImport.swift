@@ -58,7 +58,9 @@ public enum FactorImport {
         _ asked: [(username: String, kind: Factor)], of website: WebsiteID
     ) -> Query<[Subject?]> {
         let reads = asked.map { Step(subject, .word($0.kind), .id(website), .text($0.username)) }
-        return Query(script: Script("import", reads: reads)) { answers throws(StoreFailure) in
+        // The website's row too: an operator has named it, and the names of two could have been exchanged.
+        let rows = [.website(website)] + asked.map { SignedRows.user(named: $0.username, of: website) }
+        return Query(script: Script("import", rows: rows, reads: reads)) { answers throws(StoreFailure) in
             var subjects: [Subject?] = []
             for rows in answers {
                 guard let row = rows.first else {
@@ -74,7 +76,7 @@ public enum FactorImport {
     }
 
     /// It counts at once. False where one is there that has to be kept, or is another than was read, or the user has gone.
-    /// Wrong codes that were counted are not forgotten by it: a right one does that.
+    /// Wrong codes that were counted stay the user's: no right code of the new token clears them.
     public static func write(_ new: New, _ meeting: Meeting, as operation: Operation) -> Query<Bool> {
         let same: FactorID? = if case .renew(let id) = meeting { id } else { nil }
         let mine: [SQLValue] = [.id(new.user), .id(operation)]
@@ -84,17 +86,20 @@ public enum FactorImport {
             .id(operation),
         ]
         let counter = SQLValue.integer(new.counter)
+        // The counter of the same token is taken from the row that is renewed, which gets a new id.
+        let renewed = same.map { [SignedRows.factor($0).signed] } ?? []
         return Query(
             change: Change(
-                "import", operation,
+                "import", operation, rows: [.user(new.user).signed, .factor(new.id).signed] + renewed,
                 [
                     Step(Locks.hold, .id(new.user)),
                     Step(
                         markUser, .id(operation), .id(new.user), .bool(meeting == .replace), .word(new.kind),
                         .word(new.kind), .id(same)),
+                    CodeFailures.keptOfMarked(new.kind, of: new.user, as: operation),
                     Step(
                         replaceFactor,
-                        values: [.bool(same != nil), counter, counter] + traits
+                        values: traits + [.bool(same != nil), counter, counter]
                             + [.id(new.user), .word(new.kind)] + mine),
                     Step(insertFactor, values: [.word(new.kind), counter] + traits + mine),
                     Step(
@@ -121,19 +126,20 @@ private let markUser = Statement(
 private let marked = " EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)"
 
 private let replaceFactor = Statement(
+    moving: .factor,
     """
-    UPDATE factor SET counter = CASE WHEN ? = 1 AND counter > ? THEN counter ELSE ? END, id = ?, secret = ?, sealed_by = ?,
-    algorithm = ?, digits = ?, period = ?, created_at = ?, confirmed_at = ?, operation = ?
-    WHERE user_id = ? AND kind = ? AND state = 'active' AND
+    UPDATE factor SET id = ?, secret = ?, sealed_by = ?, algorithm = ?, digits = ?, period = ?, created_at = ?,
+    confirmed_at = ?, operation = ?, counter = CASE WHEN ? = 1 AND counter > ? THEN counter ELSE ? END,
+    address = NULL, approval = NULL, failures = 0, failed_at = NULL WHERE user_id = ? AND kind = ? AND state = 'active' AND
     """ + marked)
 
 private let insertFactor = Statement(
+    into: .factor, once: true,
     """
     INSERT INTO factor
     (kind, counter, id, secret, sealed_by, algorithm, digits, period, created_at, confirmed_at, operation, state, failures,
     user_id)
     SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'active', 0, u.id FROM user u WHERE u.id = ? AND u.operation = ?
-    /*M! ON DUPLICATE KEY UPDATE id = factor.id */ /*S! ON CONFLICT DO NOTHING */
     """)
 
 private let auditImport = Statement(

@@ -5,7 +5,8 @@ import World
 extension Store: FactorStore {
     public func factors(of user: UserID) async throws(StoreFailure) -> [CodeFactor] {
         try await run(
-            Query(script: Script("factors", reads: [Step(factorsOfUser, .id(user))])) { rows throws(StoreFailure) in
+            Query(script: Script("factors", rows: [.factors(of: user)], reads: [Step(factorsOfUser, .id(user))])) {
+                rows throws(StoreFailure) in
                 var factors: [CodeFactor] = []
                 for row in rows[0] { factors.append(try CodeFactors.read(row)) }
                 return factors
@@ -26,19 +27,26 @@ extension Store: FactorStore {
                     .bool(enrolling.mayReplace),
                 ] + others),
         ]
+        writes += OperationSecrets.onlyOnce(factor.user, as: operation)
         if let approved = factor.approvedBy {
             writes += Approvals.required(approved, of: factor.user, as: operation)
         }
         writes += Factors.written(factor, as: operation)
         writes += RecoveryRows.replaced(enrolling, as: operation)
         writes += Factors.noted(factor, factor.state == .active ? "factor.bound" : "factor.waiting", as: operation)
+        writes += OperationSecrets.stored(enrolling.secret, as: operation)
+        let approval = factor.approvedBy.map { [SignedRows.challenge($0.challenge).signed] } ?? []
         let change = Change(
-            "enrol", operation, writes,
-            reads: [Step(whyNot, .word(factor.kind), .id(factor.user), .id(website))])
+            "enrol", operation,
+            rows: [.user(factor.user).signed] + approval + Factors.rows(factor) + RecoveryRows.rows(enrolling), writes,
+            reads: [
+                OperationSecrets.read(operation.id),
+                Step(whyNot, .word(factor.kind), .id(factor.user), .id(website)),
+            ])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
-                if rows.happened { return .done }
-                guard let row = rows[1].first else { return .gone }
+                if rows.happened { return .done(secret: try rows[1].operationSecret) }
+                guard let row = rows[2].first else { return .gone }
                 let state: UserState = try row.word(0)
                 guard state == .active else { return .barred(state) }
                 return try row.bool(1) && !enrolling.mayReplace ? .taken : .refused
@@ -46,29 +54,29 @@ extension Store: FactorStore {
     }
 
     public func confirm(
-        _ factor: CodeFactor, of user: UserID, counter: Int64, hasWord: Bool, at now: Timestamp,
+        _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, hasWord: Bool, at now: Timestamp,
         as operation: Operation
     ) async throws(StoreFailure) -> Written {
         let writes = Factors.confirmed(
-            factor, of: user, counter: counter, hasWord: hasWord, at: now, as: operation)
-        return try await run(
-            Query(change: Change("confirm", operation, writes)) { rows in rows.happened ? .done : .changed })
+            factor, of: user, failures: failures, counter: counter, hasWord: hasWord, at: now, as: operation)
+        let change = Change("confirm", operation, rows: Factors.rows(confirming: factor, of: user), writes)
+        return try await run(Query(change: change) { rows in rows.happened ? .done : .changed })
     }
 
     public func resynchronise(
-        _ factor: CodeFactor, of user: UserID, counter: Int64, at now: Timestamp, as operation: Operation
+        _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, at now: Timestamp,
+        as operation: Operation
     ) async throws(StoreFailure) -> Written {
         let change = Change(
-            "resync", operation,
+            "resync", operation, rows: [.user(user).signed, .factor(factor.id).signed],
             [
                 Step(Locks.hold, .id(user)),
                 Step(
-                    moveCounter, .integer(counter), .id(operation), .id(factor.id), .integer(factor.counter),
-                    .integer(Int64(factor.failures)), .id(user)),
+                    moveCounter, .integer(counter), .id(operation), .id(factor.id), .integer(factor.counter), .id(user),
+                    .integer(Int64(failures))),
                 Step(
                     auditFactor, .id(operation), .moment(now), .text("factor.resynced"), .id(factor.id), .id(operation)),
-                CodeFailures.forget(factor.id, as: operation),
-            ])
+            ] + CodeFailures.forget(factor.id, of: user, as: operation))
         return try await run(Query(change: change) { rows in rows.happened ? .done : .changed })
     }
 
@@ -79,13 +87,15 @@ extension Store: FactorStore {
     }
 
     public func unlock(
-        _ user: UserID, recovery digest: [UInt8], at now: Timestamp, as operation: Operation
+        _ user: UserID, recovery digest: [UInt8], of factor: FactorID, failures: Int, at now: Timestamp,
+        as operation: Operation
     ) async throws(StoreFailure) -> Bool {
         let change = Change(
-            "unlock", operation,
-            [Step(Locks.hold, .id(user)), RecoveryRows.activate(user, by: digest, as: operation)]
+            "unlock", operation, rows: [.user(user).signed, .recoveryCode(digest, of: user).signed],
+            [Step(Locks.hold, .id(user)), RecoveryRows.activate(user, by: digest, failures: failures, as: operation)]
                 + [RecoveryRows.used(digest, of: user, at: now, as: operation)]
-                + Locks.unlocked(user, by: .code, at: now, as: operation))
+                + Locks.unlocked(user, by: .code, at: now, as: operation)
+                + CodeFailures.forget(factor, of: user, as: operation))
         return try await run(Query(change: change) { rows in rows.happened })
     }
 
@@ -103,30 +113,37 @@ public enum Factors {
     ///
     /// - Parameter guards: take the mark of the user's row away where something else does not hold.
     static func confirmed(
-        _ factor: CodeFactor, of user: UserID, counter: Int64, hasWord: Bool, guards: [Step] = [],
+        _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, hasWord: Bool, guards: [Step] = [],
         at now: Timestamp, as operation: Operation
     ) -> [Step] {
         let mine: [SQLValue] = [.id(user), .id(operation)]
         return [
             Step(Locks.hold, .id(user)),
             Step(
-                markUserOfWaiting, .id(operation), .id(user), .id(factor.id), .integer(factor.counter),
-                .integer(Int64(factor.failures)), .bool(hasWord)),
+                markUserOfWaiting, .id(operation), .id(user), .integer(Int64(failures)), .id(factor.id),
+                .integer(factor.counter), .bool(hasWord)),
         ] + guards + [
             Step(
                 auditConfirmed,
                 values: [.id(operation), .moment(now), .word(factor.kind)] + mine)
         ] + codesVoided(factor.kind, of: user, at: now, as: operation) + [
+            CodeFailures.kept(factor.kind, of: user, as: operation),
             dropActive(factor.kind, of: user, as: operation),
             Step(
                 makeActive, .integer(counter), .moment(now), .id(operation), .id(factor.id), .id(operation)),
-            CodeFailures.forget(factor.id, as: operation),
-            Step(prove, .moment(now), .id(user), .id(operation)),
+        ] + CodeFailures.forget(factor.id, of: user, as: operation) + [
+            Step(prove, .moment(now), .id(user), .id(operation))
         ]
     }
 
-    /// The factor's row, for a user whose row this operation has marked, in the place of the one of its kind and state.
-    /// What was wrong before is not forgotten by that: wrong codes are forgotten by a right one.
+    /// The rows that `confirmed` relies on and writes. The user's row comes first: others wait there.
+    static func rows(confirming factor: CodeFactor, of user: UserID) -> [SignedRows] {
+        [.user(user).signed, .factor(factor.id).signed] + rows(voiding: factor.kind, of: user)
+    }
+
+    /// The factor's row, for a user whose row this operation has marked, in the place of the one of
+    /// its kind and state. Wrong codes stay counted: those of a factor that counted are cleared by
+    /// no right code any more, those of one that waited by the first right code.
     static func written(_ factor: NewFactor, as operation: Operation) -> [Step] {
         let values: [SQLValue] = [
             .id(factor.id), .blob(factor.sealed?.bytes), .text(factor.sealed?.key), .word(factor.algorithm),
@@ -136,11 +153,17 @@ public enum Factors {
         ]
         let place: [SQLValue] = [.word(factor.kind), .word(factor.state)]
         let user: [SQLValue] = [.id(factor.user), .id(operation)]
-        return [
+        let kept =
+            factor.state == .active ? [CodeFailures.keptOfMarked(factor.kind, of: factor.user, as: operation)] : []
+        return kept + [
             Step(replaceFactor, values: values + [.id(factor.user)] + place + user),
             Step(insertFactor, values: values + place + user),
         ]
     }
+
+    /// The row that `written` writes. A row whose place the factor takes keeps nothing that it had, so nobody needs to
+    /// have signed it. The user's row, which `noted` writes, is declared by the script that marks it.
+    static func rows(_ factor: NewFactor) -> [SignedRows] { [.factor(factor.id).signed] }
 
     static func noted(_ factor: NewFactor, _ event: String, as operation: Operation) -> [Step] {
         [
@@ -166,18 +189,20 @@ private let noted = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
 private let marked = " EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)"
 
 private let replaceFactor = Statement(
+    moving: .factor,
     """
     UPDATE factor SET id = ?, secret = ?, sealed_by = ?, algorithm = ?, digits = ?, period = ?, counter = ?, address = ?,
-    approval = ?, created_at = ?, confirmed_at = ?, operation = ? WHERE user_id = ? AND kind = ? AND state = ? AND
+    approval = ?, created_at = ?, confirmed_at = ?, operation = ?,
+    failures = CASE state WHEN 'active' THEN 0 ELSE failures END WHERE user_id = ? AND kind = ? AND state = ? AND
     """ + marked)
 
 private let insertFactor = Statement(
+    into: .factor, once: true,
     """
     INSERT INTO factor
     (id, secret, sealed_by, algorithm, digits, period, counter, address, approval, created_at, confirmed_at, operation,
     kind, state, user_id, failures)
     SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, u.id, 0 FROM user u WHERE u.id = ? AND u.operation = ?
-    /*M! ON DUPLICATE KEY UPDATE id = factor.id */ /*S! ON CONFLICT DO NOTHING */
     """)
 
 private let auditFactor = Statement(
@@ -199,9 +224,10 @@ private let whyNot = Statement("SELECT state, \(counts) FROM user WHERE id = ? A
 /// Without a word only what the user has approved of, or has had since the registration, or when nothing is bound yet.
 private let markUserOfWaiting = Statement(
     """
-    UPDATE user SET operation = ? WHERE id = ? AND state = 'active' AND EXISTS
+    UPDATE user SET operation = ? WHERE id = ? AND state = 'active' AND codes_locked_at IS NULL AND code_failures = ?
+    AND EXISTS
     (SELECT 1 FROM factor f WHERE f.id = ? AND f.user_id = user.id AND f.state = 'waiting' AND f.counter = ?
-    AND f.failures = ? AND (? = 1 OR user.proved_at IS NULL OR f.approval IS NOT NULL
+    AND (? = 1 OR user.proved_at IS NULL OR f.approval IS NOT NULL
     OR f.address = user.email OR f.address = user.phone))
     """)
 
@@ -220,8 +246,9 @@ private let auditConfirmed = Statement(
 private let moveCounter = Statement(
     """
     UPDATE factor SET counter = ?, operation = ?
-    WHERE id = ? AND state = 'active' AND counter = ? AND failures = ?
-    AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.id = factor.user_id AND u.state = 'active')
+    WHERE id = ? AND state = 'active' AND counter = ?
+    AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.id = factor.user_id AND u.state = 'active'
+    AND u.codes_locked_at IS NULL AND u.code_failures = ?)
     """)
 
 private let eventOf = Statement("SELECT event FROM audit WHERE operation = ?")

@@ -15,9 +15,11 @@ extension Factors {
                 Step(auditDropped, .id(operation), .moment(now), .word(kind), .id(user), .word(kind)),
             ] + dropped(kind, of: user, at: now, as: operation)
         if kind == .recovery { writes.append(RecoveryRows.dropped(user, as: operation)) }
+        // A factor can be dropped whoever wrote the rows. The user's row comes first: others wait there.
         return Query(
             change: Change(
-                "drop", operation, writes + Unspent.ended(of: user, but: nil, by: .id(operation)))
+                "drop", operation, rows: [.user(user).lenient] + Unspent.rows(of: user),
+                writes + Unspent.ended(of: user, but: nil, by: .id(operation)))
         ) { rows in rows.happened }
     }
 
@@ -27,7 +29,8 @@ extension Factors {
     ) -> [Step] {
         let mine: [SQLValue] = [.id(user), .word(kind), .id(operation)]
         return (kind.isSent ? [Step(dropSent, values: mine), Step(dropErrands, values: mine)] : [])
-            + [Step(dropFactor, values: mine)] + leftBehind(kind, of: user, at: now, as: operation)
+            + [CodeFailures.kept(kind, of: user, as: operation), Step(dropFactor, values: mine)]
+            + leftBehind(kind, of: user, at: now, as: operation)
     }
 
     /// Of the open logins what was under way by it; what follows begins.
@@ -47,8 +50,14 @@ extension Factors {
     ) -> [Step] {
         let mine: [SQLValue] = [.id(user), .word(kind), .id(operation)]
         return codesVoided(kind, of: user, at: now, as: operation) + [
-            dropActive(kind, of: user, as: operation), Step(emptyWaiting, values: mine),
+            CodeFailures.kept(kind, of: user, as: operation), dropActive(kind, of: user, as: operation),
+            Step(emptyWaiting, values: mine),
         ]
+    }
+
+    /// The rows that `takenAway` takes from: the address of the factor that waits, and the time of its codes.
+    static func rows(takingAway kind: Factor, of user: UserID) -> [SignedRows] {
+        [.factors(kind, of: user).lenient] + rows(voiding: kind, of: user)
     }
 
     /// What was sent to the address that counts is dropped with it, and what was sent to the one that waits counts no more.
@@ -61,6 +70,12 @@ extension Factors {
             Step(dropSentOfActive, values: mine), Step(voidSentOfWaiting, values: [.moment(now), .moment(now)] + mine),
             Step(dropErrands, values: mine),
         ] + leftBehind(kind, of: user, at: now, as: operation)
+    }
+
+    /// The rows that `codesVoided` takes from: codes that were sent to confirm an address. A waiting factor has no
+    /// others.
+    static func rows(voiding kind: Factor, of user: UserID) -> [SignedRows] {
+        kind.isSent ? [.confirmingCodes(kind, of: user).lenient] : []
     }
 
     /// The one that counts, of which another takes the place.

@@ -4,24 +4,29 @@ import Relay
 extension Store: IdentifyStore {
     public func website(named name: String, key: [UInt8]) async throws(StoreFailure) -> WebsiteRow? {
         try await run(
-            Query(script: Script("website", reads: [Step(websiteByKey, .text(name), .blob(key))])) {
-                rows throws(StoreFailure) in
+            Query(
+                script: Script(
+                    "website", rows: [.website(named: name), .websiteKey(key)],
+                    reads: [Step(websiteByKey, .text(name), .blob(key))])
+            ) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return try row.website(0)
             })
     }
 
     public func device(_ id: DeviceID, key: [UInt8]) async throws(StoreFailure) -> DeviceRow? {
-        try await device(Step(deviceByKeyAndID, .blob(key), .id(id)))
+        try await device(Step(deviceByKeyAndID, .blob(key), .id(id)), key)
     }
 
     public func device(key: [UInt8]) async throws(StoreFailure) -> DeviceRow? {
-        try await device(Step(deviceByKey, .blob(key)))
+        try await device(Step(deviceByKey, .blob(key)), key)
     }
 
-    private func device(_ step: Step) async throws(StoreFailure) -> DeviceRow? {
-        try await run(
-            Query(script: Script("device", reads: [step])) { rows throws(StoreFailure) in
+    private func device(_ step: Step, _ key: [UInt8]) async throws(StoreFailure) -> DeviceRow? {
+        // The policy that its answers are judged by is that of its user's website.
+        let rows: [SignedRows] = [.device(key: key), .user(calling: key), .website(calling: key)]
+        return try await run(
+            Query(script: Script("device", rows: rows, reads: [step])) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return DeviceRow(
                     id: try row.id(0), user: try row.id(1), state: try row.word(2), publicKey: try row.blob(3),

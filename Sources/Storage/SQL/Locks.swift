@@ -12,20 +12,22 @@ extension Store {
 
 /// Who is not asked, and since when again.
 public enum Locks {
-    /// Makes a user in one of these states active, with no failures; false when it was in none of them, or when an
-    /// operator has locked it and the doer is none.
+    /// Makes a user in one of these states active, with no wrong numbers; false when it was in none
+    /// of them, or when an operator has locked it and the doer is none. An operator also takes the
+    /// user's codes again, and forgets wrong ones.
     public static func unlock(
         _ user: UserID, from states: [UserState], by doer: Doer, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
         // There are two places for states in the statement.
         return Query(
             change: Change(
-                "unlock", operation,
+                "unlock", operation, rows: [.user(user).signed],
                 [
                     Step(
                         activate, .id(operation), .id(user), .word(states.first), .word(states.last),
-                        .bool(doer == .operator))
-                ] + unlocked(user, by: doer, at: now, as: operation))
+                        .bool(doer == .operator), .bool(doer == .operator))
+                ] + unlocked(user, by: doer, at: now, as: operation)
+                    + (doer == .operator ? CodeFailures.cleared(of: user, as: operation) : []))
         ) { rows in rows.happened }
     }
 
@@ -34,7 +36,6 @@ public enum Locks {
         let mine: [SQLValue] = [.id(user), .id(operation)]
         return [
             Step(forgetFailures, values: [.id(user)] + mine),
-            Step(forgetWrongCodes, values: [.id(user)] + mine),
             Step(auditUnlock, values: [.id(operation), .moment(now), .word(doer)] + mine),
         ]
     }
@@ -44,9 +45,12 @@ public enum Locks {
     /// already.
     public static func lock(_ user: UserID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         let mine: [SQLValue] = [.id(user), .id(operation)]
+        let rows =
+            [.user(user).lenient] + rows(ending: user, at: now, as: operation)
+            + News.rows(.userLocked, as: operation)
         return Query(
             change: Change(
-                "lock", operation,
+                "lock", operation, rows: rows,
                 [
                     Step(hold, .id(user)),
                     Step(auditLock, .id(operation), .moment(now), .word(Doer.operator), .id(user)),
@@ -73,6 +77,11 @@ public enum Locks {
         WHERE user_id = ? AND decided_at IS NULL AND expires_at > ? AND EXISTS
         (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ? AND u.state <> 'active')
         """)
+
+    /// The challenges that `endOpen` ends at that moment, and what websites are told of them.
+    static func rows(ending user: UserID, at now: Timestamp, as operation: Operation) -> [SignedRows] {
+        [.endedChallenges(of: user, at: now).lenient, Decided.rows(of: user, at: now, as: operation)]
+    }
 
     /// What `endOpen` ended.
     static func auditEnded(_ user: UserID, _ reason: Reason, at now: Timestamp, as operation: Operation) -> Step {
@@ -108,15 +117,15 @@ private let auditLock = Statement(
 private let activate = Statement(
     """
     UPDATE user SET state = 'active', stopped_by = NULL, operation = ?
-    WHERE id = ? AND state IN (?, ?) AND (? = 1 OR coalesce(stopped_by, '') <> 'operator')
+    WHERE id = ? AND (state IN (?, ?) OR ? = 1 AND state = 'active' AND (code_failures > 0 OR codes_locked_at IS NOT NULL))
+    AND (? = 1 OR coalesce(stopped_by, '') <> 'operator')
     """)
 
-private let forgotten = """
-     SET failures = 0, failed_at = NULL
-    WHERE user_id = ? AND failures > 0 AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
+private let forgetFailures = Statement(
     """
-private let forgetFailures = Statement("UPDATE device" + forgotten)
-private let forgetWrongCodes = Statement("UPDATE factor" + forgotten)
+    UPDATE device SET failures = 0, failed_at = NULL
+    WHERE user_id = ? AND failures > 0 AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
+    """)
 
 private let auditUnlock = Statement(
     Audit.columns + """

@@ -5,9 +5,9 @@ import World
 extension Store: MessageStore {
     public func message(_ errand: ErrandID) async throws(StoreFailure) -> MessageRow? {
         try await run(
-            Query(script: Script("message", reads: [Step(messageOfErrand, .id(errand))])) { rows throws(StoreFailure) in
-                try rows[0].first?.message(errand)
-            })
+            Query(
+                script: Script("message", rows: Messages.rows(errand), reads: [Step(messageOfErrand, .id(errand))])
+            ) { rows throws(StoreFailure) in try rows[0].first?.message(errand) })
     }
 
     public func settle(_ settlement: MessageSettlement, as operation: Operation) async throws(StoreFailure) -> Bool {
@@ -47,6 +47,16 @@ extension Store: MessageStore {
             Query(script: script) { rows throws(StoreFailure) in
                 Backlog(oldestDue: try rows[0].first?.moment(0), dead: try rows[1].first?.integer(0) ?? 0)
             })
+    }
+}
+
+private enum Messages {
+    /// The rows that say what is sent to whom. One that is not genuine stops this message alone.
+    static func rows(_ errand: ErrandID) -> [SignedRows] {
+        [
+            .errand(errand), .user(of: errand), .website(of: errand), .challenge(of: errand), .factor(of: errand),
+            .address(of: errand),
+        ]
     }
 }
 

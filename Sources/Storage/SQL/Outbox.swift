@@ -4,10 +4,6 @@ import World
 
 /// Rows of the outbox that several verbs write.
 enum OutboxRows {
-    /// The end of statements that write a row under an id which follows from what it is for: what is done twice is written
-    /// once.
-    static let once = " /*M! ON DUPLICATE KEY UPDATE id = outbox.id */ /*S! ON CONFLICT DO NOTHING */"
-
     /// Of what drops the errands of a challenge. That it has ended is told all the same, and what came of it.
     static let butCallbacks = " kind <> '\(Calls.kind)'"
 
@@ -28,9 +24,17 @@ enum OutboxRows {
             Step(moveCounter, .id(code.factor), counter, id),
         ]
     }
+
+    /// The rows that `code` writes. The code's row takes the address of the factor's row.
+    static func rows(_ code: CodeToSend) -> [SignedRows] {
+        [
+            .factor(code.factor).signed, .errand(code.id).signed, .sentCode(of: code.factor, code.counter).signed,
+        ]
+    }
 }
 
 private let insertCode = Statement(
+    into: .outbox,
     """
     INSERT INTO outbox (id, kind, user_id, challenge_id, factor_id, counter, address, language, created_at, expires_at,
     due_at, attempts, holder)
@@ -43,10 +47,10 @@ private let insertCode = Statement(
     """)
 
 private let noteCounter = Statement(
+    into: .sentCode, once: true,
     """
     INSERT INTO sent_code (factor_id, counter, challenge_id, sent_at, expires_at)
     SELECT o.factor_id, o.counter, o.challenge_id, o.created_at, o.expires_at FROM outbox o WHERE o.id = ?
-    /*M! ON DUPLICATE KEY UPDATE factor_id = sent_code.factor_id */ /*S! ON CONFLICT DO NOTHING */
     """)
 
 private let moveCounter = Statement(

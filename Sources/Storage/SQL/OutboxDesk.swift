@@ -83,10 +83,11 @@ public enum OutboxDesk {
         }
     }
 
-    /// A dead one is tried again, as if it had been written just now; false where there is no such row.
+    /// A dead one is tried again, as if it had been written just now; false where there is no such row. One that is not
+    /// genuine stays dead: no relay would send it.
     public static func replay(_ id: ErrandID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
-            "replay", id, at: now, as: operation,
+            "replay", rows: [.errand(id).signed], operation,
             Step(auditReplay, .id(operation), .moment(now), .id(id)),
             Step(
                 revive, .moment(now), .moment(now + News.life), .id(id), .id(operation)),
@@ -97,14 +98,14 @@ public enum OutboxDesk {
     /// Takes a row out that does not go with its login; false where there is none.
     public static func drop(_ id: ErrandID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
-            "drop", id, at: now, as: operation,
+            "drop", rows: [], operation,
             Step(auditDrop, .id(operation), .moment(now), .id(id)), Settling.drop(id, as: operation))
     }
 
     private static func change(
-        _ name: StaticString, _ id: ErrandID, at now: Timestamp, as operation: Operation, _ steps: Step...
+        _ name: StaticString, rows: [SignedRows], _ operation: Operation, _ steps: Step...
     ) -> Query<Bool> {
-        Query(change: Change(name, operation, steps)) { rows in rows.happened }
+        Query(change: Change(name, operation, rows: rows, steps)) { rows in rows.happened }
     }
 }
 

@@ -4,7 +4,9 @@ import World
 
 extension Store: PendingStore {
     public func pending(of user: UserID, at now: Timestamp) async throws(StoreFailure) -> [Pending] {
-        let script = Script("pending", reads: [Step(openOfUser, .id(user), .moment(now))])
+        let script = Script(
+            "pending", rows: [.openChallenges(of: user, at: now)],
+            reads: [Step(openOfUser, .id(user), .moment(now), .moment(now))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 var pending: [Pending] = []
@@ -25,12 +27,16 @@ extension Store: PendingStore {
     }
 }
 
+/// While a login from a known browser is open, none from another browser is shown: the person sees
+/// one request at a time.
 private let openOfUser = Statement(
     """
     SELECT c.id, c.nonce, c.context, c.expires_at, c.asked_at, (SELECT s.factor FROM step s
     WHERE s.challenge_id = c.id AND s.state IN ('queued', 'sent') AND s.factor IN ('push', 'pull')
     ORDER BY s.ordinal LIMIT 1), c.policy
-    FROM challenge c WHERE c.user_id = ? AND c.decided_at IS NULL AND c.expires_at > ? ORDER BY c.asked_at, c.id
+    FROM challenge c WHERE c.user_id = ? AND c.decided_at IS NULL AND c.expires_at > ?
+    AND NOT EXISTS (SELECT 1 FROM challenge k
+    WHERE k.user_id = c.user_id AND k.known > c.known AND k.decided_at IS NULL AND k.expires_at > ?) ORDER BY c.asked_at, c.id
     """)
 
 private let stepSeen = Statement(

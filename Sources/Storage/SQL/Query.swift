@@ -1,5 +1,6 @@
 import Domain
 import Relay
+import World
 
 /// A script and how its rows are read: what one verb wants of the store, written once for both engines and for both
 /// ways of running it.
@@ -21,9 +22,11 @@ public struct Query<Answer: Sendable>: Sendable {
 struct Change {
     let script: Script
 
-    init(_ name: StaticString, _ operation: Operation, _ writes: [Step], reads: [Step] = []) {
+    init(
+        _ name: StaticString, _ operation: Operation, rows: [SignedRows] = [], _ writes: [Step], reads: [Step] = []
+    ) {
         script = Script(
-            name, operation: operation.id.bytes, mayHaveRun: operation.mayHaveRun, writes: writes,
+            name, operation: operation.id.bytes, mayHaveRun: operation.mayHaveRun, rows: rows, writes: writes,
             reads: [Step(Audit.happened, .id(operation))] + reads)
     }
 }
@@ -49,7 +52,7 @@ extension Store {
 
 /// The audit row: what makes a change known by its operation.
 enum Audit {
-    static let happened = Statement("SELECT 1 FROM audit WHERE operation = ?")
+    static let happened = Statement("SELECT at FROM audit WHERE operation = ?")
 
     /// The end of every statement that writes the audit: a change that comes again leaves the row as it is.
     static let once = """
@@ -74,6 +77,11 @@ extension Audit {
 extension [Rows] {
     /// The answer of `Audit.happened`, which comes first.
     var happened: Bool { first?.isEmpty == false }
+
+    /// When it happened; nil if it did not.
+    var happenedAt: Timestamp? {
+        get throws(StoreFailure) { try first?.first?.moment(0) }
+    }
 }
 
 extension SQLValue {

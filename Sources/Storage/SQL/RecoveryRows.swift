@@ -4,17 +4,25 @@ import World
 
 /// The rows of recovery codes: a digest each. A row of the table `factor` stands for all of them.
 enum RecoveryRows {
-    /// The new codes in the place of all earlier ones, once the factor has been written.
+    /// The new codes in the place of all earlier ones, for a user whose row this operation has marked.
     static func replaced(_ enrolling: Enrolling, as operation: Operation) -> [Step] {
         guard !enrolling.codes.isEmpty else { return [] }
-        let factor: [SQLValue] = [.id(enrolling.factor.id), .id(operation)]
-        return [Step(dropEarlier, values: [.id(enrolling.factor.user)] + factor)]
-            + enrolling.codes.map { Step(insertCode, values: [.blob($0)] + factor) }
+        let marked: [SQLValue] = [.id(enrolling.factor.user), .id(operation)]
+        return [Step(dropEarlier, values: [.id(enrolling.factor.user)] + marked)]
+            + enrolling.codes.map { Step(insertCode, values: [.blob($0)] + marked) }
     }
 
-    /// By a code that is not used yet, unless an operator has locked the user.
-    static func activate(_ user: UserID, by digest: [UInt8], as operation: Operation) -> Step {
-        Step(activateByCode, .id(operation), .id(user), .blob(digest))
+    /// The rows that `replaced` writes.
+    static func rows(_ enrolling: Enrolling) -> [SignedRows] {
+        enrolling.codes.map { .recoveryCode($0, of: enrolling.factor.user).signed }
+    }
+
+    /// Activates the user by an unused recovery code, unless an operator has locked the user, or
+    /// codes are locked.
+    ///
+    /// - Parameter failures: wrong codes of the user in a row, as they were read.
+    static func activate(_ user: UserID, by digest: [UInt8], failures: Int, as operation: Operation) -> Step {
+        Step(activateByCode, .id(operation), .id(user), .integer(Int64(failures)), .blob(digest))
     }
 
     /// Part of a change that has marked the user's row.
@@ -28,20 +36,21 @@ enum RecoveryRows {
 }
 
 private let dropEarlier = Statement(
-    "DELETE FROM recovery_code WHERE user_id = ? AND EXISTS (SELECT 1 FROM factor f WHERE f.id = ? AND f.operation = ?)"
+    "DELETE FROM recovery_code WHERE user_id = ? AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)"
 )
 
 private let insertCode = Statement(
+    into: .recoveryCode, once: true,
     """
     INSERT INTO recovery_code (user_id, digest)
-    SELECT f.user_id, ? FROM factor f WHERE f.id = ? AND f.operation = ?
-    /*M! ON DUPLICATE KEY UPDATE digest = recovery_code.digest */ /*S! ON CONFLICT DO NOTHING */
+    SELECT u.id, ? FROM user u WHERE u.id = ? AND u.operation = ?
     """)
 
 private let activateByCode = Statement(
     """
     UPDATE user SET state = 'active', stopped_by = NULL, operation = ?
     WHERE id = ? AND state IN ('locked', 'frozen') AND coalesce(stopped_by, '') <> 'operator'
+    AND codes_locked_at IS NULL AND code_failures = ?
     AND EXISTS (SELECT 1 FROM recovery_code r WHERE r.user_id = user.id AND r.digest = ? AND r.used_at IS NULL)
     """)
 

@@ -4,26 +4,30 @@ import World
 
 extension Store: RegisterStore {
     public func register(
-        _ user: NewUser, activation: NewActivation, as operation: Operation
+        _ user: NewUser, activation: NewActivation, secret: StoredSecret?, as operation: Operation
     ) async throws(StoreFailure) -> RegisterOutcome {
         let fields = user.registration
         let mine: [SQLValue] = [.id(user.website), .id(user.id)]
+        let rows =
+            [.website(user.website), .user(user.id).signed, .activation(activation.digest).signed]
+            + user.factors.flatMap { Factors.rows($0) }
         let change = Change(
-            "register", operation,
+            "register", operation, rows: rows,
             [
                 Step(
                     insertUser, .id(user.id), .id(user.token), .text(fields.username), .text(fields.email),
                     .text(fields.phone),
                     .text(fields.displayName), .text(fields.language), .moment(user.createdAt), .id(operation),
-                    .id(user.website)),
-                activation.insertion(operation),
+                    .id(user.website))
+            ] + OperationSecrets.onlyOnce(user.id, as: operation) + [
+                activation.insertion(operation)
             ] + user.factors.flatMap { Factors.written($0, as: operation) } + [
                 Step(
                     auditUser, .id(operation), .moment(user.createdAt), .text("user.registered"), .id(user.id),
                     .id(operation))
-            ],
+            ] + OperationSecrets.stored(secret, as: operation),
             reads: [
-                activation.expiry,
+                OperationSecrets.read(operation.id),
                 Step(active, .id(user.website)),
                 Step(
                     taken,
@@ -32,21 +36,33 @@ extension Store: RegisterStore {
             ])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
-                if rows.happened {
-                    guard let row = rows[1].first else { throw .internal("a registration without its activation") }
-                    return .registered(activationExpiresAt: try row.moment(0))
+                if let at = try rows.happenedAt {
+                    return .registered(
+                        activationExpiresAt: at + NewActivation.lifetime, secret: try rows[1].operationSecret)
                 }
                 guard !rows[2].isEmpty, let row = rows[3].first else { return .websiteGone }
                 return .taken(username: try row.bool(0), email: try row.bool(1), phone: try row.bool(2))
             })
     }
 
+    public func countUsers(of website: WebsiteID, upTo most: Int) async throws(StoreFailure) -> Int {
+        let script = Script("users", reads: [Step(usersOfWebsite, .id(website), .integer(Int64(most)))])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                guard let row = rows[0].first else { throw .internal("a count without a row") }
+                return Int(try row.integer(0))
+            })
+    }
+
     public func user(named username: String, of website: WebsiteID) async throws(StoreFailure) -> UserRow? {
-        try await user(Script("user", reads: [Step(userByName, .id(website), .text(username))]))
+        try await user(
+            Script(
+                "user", rows: [.user(named: username, of: website)],
+                reads: [Step(userByName, .id(website), .text(username))]))
     }
 
     public func user(token: UserToken, of website: WebsiteID) async throws(StoreFailure) -> UserRow? {
-        try await user(Script("user", reads: [Step(userByToken, .id(website), .id(token))]))
+        try await user(Script("user", rows: [.user(token)], reads: [Step(userByToken, .id(website), .id(token))]))
     }
 
     private func user(_ script: Script) async throws(StoreFailure) -> UserRow? {
@@ -58,12 +74,14 @@ extension Store: RegisterStore {
                     email: try row.optionalText(3), phone: try row.optionalText(4),
                     displayName: try row.optionalText(5), language: try row.optionalText(6),
                     state: try row.word(8), isProved: try row.optionalMoment(9) != nil,
-                    challenge: try row.optionalID(7), stoppedBy: try row.optionalWord(10))
+                    challenge: try row.optionalID(7), stoppedBy: try row.optionalWord(10),
+                    codes: try row.codeLockout(11))
             })
     }
 
     public func devices(of user: UserID, at now: Timestamp) async throws(StoreFailure) -> [DeviceView] {
-        let script = Script("devices", reads: [Step(devicesOfUser, .id(user), Phones.stale(at: now))])
+        let script = Script(
+            "devices", rows: [.devices(of: user)], reads: [Step(devicesOfUser, .id(user), Phones.stale(at: now))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 var views: [DeviceView] = []
@@ -85,6 +103,7 @@ extension Store: RegisterStore {
             [
                 Step(markUser, .id(operation), .id(user), .id(website)),
                 Step(endOpen, values: [now, .id(operation), .id(user), now] + mine),
+                Step(auditOthersEnded, values: [now] + mine),
                 Step(auditForgotten, values: [.id(operation), now, .id(operation)] + mine),
             ] + belongings.map { Step($0, values: mine) } + [Step(forgetUser, values: mine)],
             reads: [Step(endedWith, .id(operation))])
@@ -98,12 +117,15 @@ extension Store: RegisterStore {
     }
 }
 
+private let usersOfWebsite = Statement(
+    "SELECT COUNT(*) FROM (SELECT 1 FROM user WHERE website_id = ? LIMIT ?) u")
+
 private let insertUser = Statement(
+    into: .user, once: true,
     """
     INSERT INTO user
     (id, token, website_id, username, email, phone, display_name, language, created_at, operation, state)
     SELECT ?, ?, w.id, ?, ?, ?, ?, ?, ?, ?, 'active' FROM website w WHERE w.id = ? AND w.state = 'active'
-    /*M! ON DUPLICATE KEY UPDATE id = user.id */ /*S! ON CONFLICT DO NOTHING */
     """)
 
 private let auditUser = Statement(
@@ -121,8 +143,8 @@ private let taken = Statement(
     """)
 
 private let columns = """
-    SELECT id, token, username, email, phone, display_name, language, challenge_id, state, proved_at, stopped_by FROM user
-    """
+    SELECT id, token, username, email, phone, display_name, language, challenge_id, state, proved_at, stopped_by,
+    """ + " " + CodeLockout.columns() + " FROM user"
 private let userByName = Statement(columns + " WHERE website_id = ? AND username = ?")
 private let userByToken = Statement(columns + " WHERE website_id = ? AND token = ?")
 
@@ -142,7 +164,12 @@ private let endOpen = Statement(
     (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
     """)
 
-/// Only the newest challenge of a user can have been open. Its row goes; this one tells of its end.
+/// Beside the newest challenge of a user one from a known browser can have been open.
+private let auditOthersEnded = Statement(
+    Audit.ended + "c.user_id = ? AND c.operation = ? AND c.id <> "
+        + "(SELECT u.challenge_id FROM user u WHERE u.id = c.user_id)" + Audit.once)
+
+/// The row of the newest challenge goes; this one tells of its end.
 private let auditForgotten = Statement(
     Audit.columns + """
          SELECT ?, ?, 'user.forgotten', u.website_id, u.id, c.id, NULL, NULL, NULL FROM user u

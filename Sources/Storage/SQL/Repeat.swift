@@ -7,7 +7,7 @@ extension Store: RepeatStore {
         _ repeatable: Repeatable, as operation: OperationID, relay: RelayID, at now: Timestamp
     ) async throws(StoreFailure) -> RepeatRow? {
         let script = Script(
-            "idempotency",
+            "idempotency", rows: [.idempotency(repeatable.website, repeatable.digest).signed],
             writes: [
                 Step(
                     insertRow, .blob(repeatable.digest), .blob(repeatable.fingerprint), .id(operation), .id(relay),
@@ -29,7 +29,8 @@ extension Store: RepeatStore {
     ) async throws(StoreFailure) -> Bool {
         let key: [SQLValue] = [.id(repeatable.website), .blob(repeatable.digest), .id(operation)]
         let script = Script(
-            "idempotency", writes: [Step(takeRow, values: [.id(relay)] + key)],
+            "idempotency", rows: [.idempotency(repeatable.website, repeatable.digest).signed],
+            writes: [Step(takeRow, values: [.id(relay)] + key)],
             reads: [Step(isMine, values: key + [.id(relay)])])
         return try await run(Query(script: script) { rows in !rows[0].isEmpty })
     }
@@ -37,14 +38,14 @@ extension Store: RepeatStore {
     public func finish(
         _ repeatable: Repeatable, as operation: OperationID, _ kept: KeptAnswer
     ) async throws(StoreFailure) {
-        let script = Script(
-            "idempotency",
-            writes: [
-                Step(
-                    finishRow, .word(kept.state), .integer(Int64(kept.status)), .blob(kept.sealed),
-                    .id(repeatable.website), .blob(repeatable.digest), .id(operation))
-            ])
-        try await run(Query(script: script) { _ in () })
+        var writes = [
+            Step(
+                finishRow, .word(kept.state), .integer(Int64(kept.status)), .blob(kept.sealed),
+                .id(repeatable.website), .blob(repeatable.digest), .id(operation))
+        ]
+        // An answer that was shown is not shown again: nobody needs the secret any more.
+        if kept.state == .shown { writes.append(OperationSecrets.dropped(operation)) }
+        try await run(Query(script: Script("idempotency", writes: writes)) { _ in () })
     }
 
     public func release(_ ended: [OperationID: Repeatable]) async throws(StoreFailure) {
@@ -58,10 +59,10 @@ extension Store: RepeatStore {
 }
 
 private let insertRow = Statement(
+    into: .idempotency, once: true,
     """
     INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, holder, created_at)
     SELECT w.id, ?, ?, 'running', ?, ?, ? FROM website w WHERE w.id = ? AND w.state = 'active'
-    /*M! ON DUPLICATE KEY UPDATE digest = idempotency.digest */ /*S! ON CONFLICT DO NOTHING */
     """)
 
 private let readRow = Statement(

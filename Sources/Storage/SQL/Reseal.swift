@@ -36,10 +36,12 @@ extension Store: ResealStore {
         try await run(Query(script: Script("reseal", writes: writes)) { _ in () })
     }
 
-    /// Run twice, it changes nothing the second time.
+    /// Run twice, it changes nothing the second time. A row that is not genuine is sealed anew like the others, and is
+    /// not signed: it must not keep the others under the old key.
     public func reseal(_ factors: [ResealedFactor]) async throws(StoreFailure) {
         let writes = factors.map { Step(sealAnew, .blob($0.new), .text($0.key), .id($0.id), .blob($0.old)) }
-        try await run(Query(script: Script("reseal", writes: writes)) { _ in () })
+        let rows = factors.map { SignedRows.factor($0.id).lenient }
+        try await run(Query(script: Script("reseal", rows: rows, writes: writes)) { _ in () })
     }
 }
 
@@ -48,6 +50,8 @@ public enum KeyUse {
     /// By the id of the key.
     public static let factors = counted(factorsByKey)
     public static let callbacks = counted(callbacksByKey)
+    /// Secrets of operations. They are not sealed anew, but dropped within a day.
+    public static let operations = counted(secretsByKey)
 
     private static func counted(_ statement: Statement) -> Query<[String: Int64]> {
         Query(script: Script("rekey", reads: [Step(statement)])) { rows throws(StoreFailure) -> [String: Int64] in
@@ -84,5 +88,7 @@ private let callbacksByKey = Statement("SELECT sealed_by, count(*) FROM callback
 
 private let factorsByKey = Statement(
     "SELECT sealed_by, count(*) FROM factor WHERE sealed_by IS NOT NULL GROUP BY sealed_by")
+
+private let secretsByKey = Statement("SELECT sealed_by, count(*) FROM operation_secret GROUP BY sealed_by")
 
 private let answersByKey = Statement("SELECT count(*) FROM idempotency WHERE substr(answer, 1, ?) = ?")

@@ -20,6 +20,7 @@ enum SchemaText {
             callback varchar(2048),
             created_at datetime(3) NOT NULL,
             operation binary(16) NOT NULL,          -- the operation that changed this row last (see audit)
+            mac binary(36),                         -- of the relay that wrote the row (see threat-model.md)
             UNIQUE (name)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
@@ -27,7 +28,8 @@ enum SchemaText {
         CREATE TABLE IF NOT EXISTS website_key (
             thumbprint binary(32) NOT NULL PRIMARY KEY,     -- SHA-256 of the SubjectPublicKeyInfo
             website_id binary(16) NOT NULL,
-            created_at datetime(3) NOT NULL
+            created_at datetime(3) NOT NULL,
+            mac binary(36)                          -- of the relay that wrote the row (see threat-model.md)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
         -- How it stands with the callbacks of a website. The row is there while the website has a callback.
@@ -53,12 +55,17 @@ enum SchemaText {
             phone varchar(16),
             display_name varchar(128),
             language varchar(256),                  -- a tag of BCP 47, or a whole Accept-Language
-            state varchar(16) NOT NULL,             -- active; locked (too many wrong answers), frozen ("this was not me")
-            stopped_by varchar(16),                 -- of one locked or frozen: phone (its answers), code (wrong ones), or operator, who alone undoes it
+            state varchar(16) NOT NULL,             -- active; locked (too many wrong numbers), frozen ("this was not me")
+            stopped_by varchar(16),                 -- of one locked or frozen: phone (its answers), or operator, who alone undoes it
+            code_failures int NOT NULL DEFAULT 0,   -- wrong codes in a row, over all code factors,
+            code_failures_kept int NOT NULL DEFAULT 0,  -- of these, guesses at factors that are gone: no right code clears them
+            code_failed_at datetime(3),
+            codes_locked_at datetime(3),            -- since when no code is taken; signed approvals are
             proved_at datetime(3),                  -- since when a factor of the user's own is bound: a further one needs approval
             challenge_id binary(16),                -- the newest challenge; after keep.logins its row is gone
             created_at datetime(3) NOT NULL,
             operation binary(16) NOT NULL,
+            mac binary(36),                         -- of the relay that wrote the row (see threat-model.md)
             UNIQUE (token),
             UNIQUE (website_id, username),
             UNIQUE (website_id, email),
@@ -73,7 +80,8 @@ enum SchemaText {
             expires_at datetime(3) NOT NULL,
             used_at datetime(3),
             approval varchar(16),                   -- who approved of a further phone: user, website (its policy), operator
-            operation binary(16) NOT NULL
+            operation binary(16) NOT NULL,
+            mac binary(36)                          -- of the relay that wrote the row (see threat-model.md)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
         CREATE INDEX IF NOT EXISTS activation_user ON activation (user_id);
@@ -92,7 +100,7 @@ enum SchemaText {
             push_token_at datetime(3) NOT NULL,
             public_key binary(65),                  -- P-256, uncompressed
             thumbprint binary(32),                  -- SHA-256 of the SubjectPublicKeyInfo
-            revocation binary(32),                  -- SHA-256 of the revocation code
+            revocation binary(32),                  -- SHA-256 of the revocation code, which is drawn when the phone is bound
             binding text,                           -- what the phone signed for the website under the website's own k
             approval binary(16),                    -- while it is waiting: the challenge with which its user approves of it
             failures int NOT NULL,                  -- wrong numbers since the last right one
@@ -100,6 +108,7 @@ enum SchemaText {
             created_at datetime(3) NOT NULL,
             last_seen_at datetime(3),
             operation binary(16) NOT NULL,
+            mac binary(36),                         -- of the relay that wrote the row (see threat-model.md)
             UNIQUE (thumbprint),                    -- one key an enrolment: it names the phone where there is no certificate
             UNIQUE (revocation)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
@@ -120,12 +129,13 @@ enum SchemaText {
             period int,                             -- of totp: seconds that a code is shown
             counter bigint NOT NULL,                -- totp: the last step accepted; hotp: the next expected; sms, mail: the next sent
             address varchar(254),                   -- of sms and mail: where codes go
-            failures int NOT NULL,                  -- wrong codes since the last right one
+            failures int NOT NULL,                  -- wrong codes of this factor since its last right one; the user's row counts them all
             failed_at datetime(3),
             approval binary(16),                    -- the challenge with which its user approved of it
             created_at datetime(3) NOT NULL,
             confirmed_at datetime(3),
             operation binary(16) NOT NULL,
+            mac binary(36),                         -- of the relay that wrote the row (see threat-model.md)
             UNIQUE (user_id, kind, state)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
@@ -138,6 +148,7 @@ enum SchemaText {
             challenge_id binary(16),                -- null: to confirm the address
             sent_at datetime(3) NOT NULL,
             expires_at datetime(3) NOT NULL,
+            mac binary(36),                         -- of the relay that wrote the row (see threat-model.md)
             PRIMARY KEY (factor_id, counter)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
@@ -148,6 +159,7 @@ enum SchemaText {
             user_id binary(16) NOT NULL,
             digest binary(32) NOT NULL,
             used_at datetime(3),
+            mac binary(36),                         -- of the relay that wrote the row (see threat-model.md)
             PRIMARY KEY (user_id, digest)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
@@ -182,10 +194,12 @@ enum SchemaText {
             approves binary(32),                    -- of an approval: the digest of what it is for
             used_by binary(16),                     -- of an approval: the operation that it was used for
             language varchar(256),                  -- Accept-Language of the request, for a user without a language
+            known int NOT NULL DEFAULT 0,           -- 1: asked from a browser that the website knows as the user's
             asked_at datetime(3) NOT NULL,
             expires_at datetime(3) NOT NULL,
             decided_at datetime(3),
-            operation binary(16) NOT NULL
+            operation binary(16) NOT NULL,
+            mac binary(36)                          -- of the relay that wrote the row (see threat-model.md)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
         CREATE INDEX IF NOT EXISTS challenge_user ON challenge (user_id, decided_at);
@@ -226,7 +240,8 @@ enum SchemaText {
             due_at datetime(3),                     -- null: dead, or a callback
             attempts int NOT NULL,
             holder binary(16),                      -- the relay that acts on it now
-            claim binary(16)                        -- with which claim it took the row
+            claim binary(16),                       -- with which claim it took the row
+            mac binary(36)                          -- of the relay that wrote the row (see threat-model.md)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
         CREATE INDEX IF NOT EXISTS outbox_due ON outbox (due_at, dead_at, kind);
@@ -259,10 +274,23 @@ enum SchemaText {
             status int,
             answer blob,                            -- sealed
             created_at datetime(3) NOT NULL,
+            mac binary(36),                         -- of the relay that wrote the row (see threat-model.md)
             PRIMARY KEY (website_id, digest)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
         CREATE INDEX IF NOT EXISTS idempotency_age ON idempotency (created_at);
+
+        -- The random secrets of operations that may be repeated: what they show once (codes, keys) is derived from it, so a
+        -- repetition shows the same. A row is dropped when its answer was shown, or at expires_at: a day after the request; of a
+        -- phone's revocation code, ten minutes after it was bound.
+        CREATE TABLE IF NOT EXISTS operation_secret (
+            operation binary(16) NOT NULL PRIMARY KEY,      -- of a phone: the operation that used its activation code
+            sealed blob NOT NULL,
+            sealed_by varchar(64) NOT NULL,         -- under which key
+            expires_at datetime(3) NOT NULL
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        CREATE INDEX IF NOT EXISTS operation_secret_age ON operation_secret (expires_at);
 
         -- Every change, once, for as long as keep.audit says. A script that was committed is known by its operation here. Relays
         -- read on from the highest id that they know, for who waits. In a cluster each node counts in steps of its own: the order
@@ -278,6 +306,7 @@ enum SchemaText {
             device_id binary(16),
             outcome varchar(32),
             proof varchar(16),
+            note varchar(512),                      -- of an adopted row: which one, and the operator's reason
             UNIQUE (operation)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 

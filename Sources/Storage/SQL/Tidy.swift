@@ -30,6 +30,7 @@ private enum Tidiness {
         let step =
             switch rubbish.kind {
             case .answers: Step(findAnswers, before, limit)
+            case .secrets: Step(findSecrets, before, limit)
             case .tallies: Step(findTallies, .text(TextCharge.day(rubbish.before)), limit)
             case .dead: Step(findDead, before, limit)
             case .callbacks: Step(findCallbacks, before, limit)
@@ -43,7 +44,7 @@ private enum Tidiness {
             found.isLast = rows[0].count < rubbish.limit
             found.count = rows[0].count
             switch rubbish.kind {
-            case .answers, .tallies, .codes, .activations: break
+            case .answers, .secrets, .tallies, .codes, .activations: break
             case .dead, .callbacks:
                 for row in rows[0] { found.ids.append(try row.value(0)) }
             case .challenges:
@@ -76,6 +77,7 @@ private enum Tidiness {
         let (count, holder) = (SQLValue.integer(Int64(found.count)), SQLValue.id(relay))
         switch rubbish.kind {
         case .answers: return [Step(dropAnswers, before, holder, count)]
+        case .secrets: return [Step(dropSecrets, before, holder, count)]
         case .tallies: return [Step(dropTallies, .text(TextCharge.day(rubbish.before)), holder, count)]
         case .activations: return [Step(dropActivations, before, holder, count)]
         case .codes: return [Step(dropCodes, before, holder, count)]
@@ -124,6 +126,9 @@ private func first(_ table: String, _ condition: String, by order: String) -> St
 
 private let findAnswers = Statement("SELECT 1 FROM idempotency WHERE created_at < ? LIMIT ?")
 private let dropAnswers = Statement(first("idempotency", "created_at < ?", by: "created_at"))
+
+private let findSecrets = Statement("SELECT 1 FROM operation_secret WHERE expires_at < ? LIMIT ?")
+private let dropSecrets = Statement(first("operation_secret", "expires_at < ?", by: "expires_at"))
 
 /// Hours and users of days before that one are of no use any more; days are kept for whoever does the accounts.
 private let oldTallies = "period < ? AND (length(period) = 13 OR length(scope) = 32)"

@@ -13,6 +13,9 @@ enum Unspent {
             Step(spend, operation, .id(user), operation),
         ]
     }
+
+    /// The rows that `ended` takes a right from: approvals, used or not.
+    static func rows(of user: UserID) -> [SignedRows] { [.approvals(of: user).lenient] }
 }
 
 private let changed = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"

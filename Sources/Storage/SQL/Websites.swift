@@ -59,6 +59,7 @@ public enum Websites {
         Query(
             change: Change(
                 "website add", operation,
+                rows: [.website(website.id).signed, .websiteKey(website.keyThumbprint).signed],
                 [
                     Step(
                         insertWebsite, .id(website.id), .text(website.name), .text(website.displayName),
@@ -94,7 +95,7 @@ public enum Websites {
     ) -> Query<Bool> {
         Query(
             change: Change(
-                "website edit", operation,
+                "website edit", operation, rows: [.website(website).signed],
                 [
                     Step(
                         updateWebsite, .text(new.displayName), .text(new.policy), .text(new.callback), .id(operation),
@@ -122,13 +123,14 @@ extension Rows {
 }
 
 private let insertWebsite = Statement(
+    into: .website, once: true,
     """
     INSERT INTO website (id, name, display_name, state, policy, callback, created_at, operation)
     SELECT ?, ?, ?, 'active', ?, ?, ?, ? /*M! FROM DUAL */ WHERE 1 = 1
-    /*M! ON DUPLICATE KEY UPDATE id = website.id */ /*S! ON CONFLICT DO NOTHING */
     """)
 
 private let insertKey = Statement(
+    into: .websiteKey,
     """
     INSERT INTO website_key (thumbprint, website_id, created_at)
     SELECT ?, w.id, ? FROM website w WHERE w.id = ? AND w.operation = ?

@@ -49,14 +49,31 @@ final class SQLiteSession: Session {
             Int32(clamping: patience.components.seconds * 1000)
                 + Int32(clamping: patience.components.attoseconds / 1_000_000_000_000_000))
         try execute("PRAGMA foreign_keys = ON")
+        // The daemon may make no files but in the directory of the database.
+        try execute("PRAGMA temp_store = MEMORY")
         if path != nil, mode != .readingOnly {
             // The log is written and synced before a commit is answered; a crash loses nothing that was.
-            try execute("PRAGMA journal_mode = WAL")
+            try useWriteAheadLog()
             try execute("PRAGMA synchronous = FULL")
         }
     }
 
     deinit { close() }
+
+    /// Turns the write-ahead log on. SQLite does not wait while another program does the same to a
+    /// new database, but says at once that it is locked; so this tries again for a second.
+    private func useWriteAheadLog() throws(SessionFailure) {
+        for _ in 0..<100 {
+            do throws(SessionFailure) {
+                return try execute("PRAGMA journal_mode = WAL")
+            } catch {
+                guard case .conflict = error else { throw error }
+                // The store is being opened on a thread that may block, and SQLite has no way to wait for this.
+                usleep(10_000)
+            }
+        }
+        try execute("PRAGMA journal_mode = WAL")
+    }
 
     private static func create(_ path: String) throws(SessionFailure) {
         let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)

@@ -46,7 +46,8 @@ final class SQLiteStatement {
             case SQLITE_ROW:
                 for column in 0..<columns { found.append(try value(column)) }
             case SQLITE_DONE:
-                return Rows(columns: Int(columns), values: found)
+                let changes = columns == 0 ? sqlite3_changes64(database) : 0
+                return Rows(columns: Int(columns), values: found, changes: changes)
             default:
                 let failure = SQLiteFailure.of(status, database)
                 if case .statement(let message) = failure { throw .statement("\(message) in: \(sql)") }
@@ -91,7 +92,10 @@ final class SQLiteStatement {
             let start = sqlite3_column_blob(handle, column)
             let count = Int(sqlite3_column_bytes(handle, column))
             return .blob([UInt8](UnsafeRawBufferPointer(start: start, count: count)))
-        default: throw .statement("column \(column) is a floating point number in: \(sql)")
+        default:
+            // No column of ours holds a floating point number. Whoever put it there must not stop
+            // scripts that only take away.
+            return .text(String(cString: sqlite3_column_text(handle, column)))
         }
     }
 }

@@ -4,14 +4,14 @@ import Relay
 public struct Rows: Sendable, RandomAccessCollection {
     let columns: Int
     let values: [SQLValue]
+    /// Rows that a statement without a result has found to change.
+    let changes: Int64
 
-    init(columns: Int, values: [SQLValue]) {
+    init(columns: Int, values: [SQLValue], changes: Int64 = 0) {
         self.columns = columns
         self.values = values
+        self.changes = changes
     }
-
-    /// What a statement without a result leaves.
-    static let none = Rows(columns: 0, values: [])
 
     public var startIndex: Int { 0 }
     public var endIndex: Int { columns == 0 ? 0 : values.count / columns }

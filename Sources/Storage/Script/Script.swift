@@ -1,7 +1,7 @@
 import Synchronization
 
 /// A value on its way into a statement or out of a row. There is nothing else: moments are text, truth is an integer.
-public enum SQLValue: Sendable, Equatable {
+public enum SQLValue: Sendable, Hashable {
     case null
     case integer(Int64)
     case text(String)
@@ -16,11 +16,16 @@ public final class Statement: Sendable {
     public let sql: String
     /// Where a connection keeps what it prepared: a number that no other statement of this process has.
     let index: Int
+    /// Tells which rows of a signed table it has written, if a check could not have found them before.
+    let written: WrittenRows?
 
     private static let made = Atomic<Int>(0)
 
-    public init(_ sql: String) {
+    public convenience init(_ sql: String) { self.init(sql, written: nil) }
+
+    init(_ sql: String, written: WrittenRows?) {
         self.sql = sql
+        self.written = written
         index = Self.made.wrappingAdd(1, ordering: .relaxed).oldValue
     }
 }
@@ -52,13 +57,18 @@ public struct Script: Sendable {
     /// Somebody may have run it before, under this operation, without living to say so: if it was committed, only its
     /// reads are run.
     public let mayHaveRun: Bool
+    /// Rows that must have been written by a relay, or are written here.
+    public let rows: [SignedRows]
     public let writes: [Step]
     public let reads: [Step]
 
+    var isReadOnly: Bool { writes.isEmpty && rows.allSatisfy { $0.use == .relied } }
+
     public init(
-        _ name: StaticString, operation: [UInt8]? = nil, mayHaveRun: Bool = false, writes: [Step] = [],
-        reads: [Step] = []
+        _ name: StaticString, operation: [UInt8]? = nil, mayHaveRun: Bool = false, rows: [SignedRows] = [],
+        writes: [Step] = [], reads: [Step] = []
     ) {
+        self.rows = rows
         self.name = name
         self.operation = operation
         self.mayHaveRun = mayHaveRun

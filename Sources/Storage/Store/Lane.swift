@@ -5,13 +5,16 @@ import Relay
 import Synchronization
 import World
 
-/// A queue of scripts before one session. While a transaction runs, scripts gather; the next transaction takes them all.
+/// A queue of scripts before one session. While a transaction runs, scripts gather; the next transaction takes
+/// scripts from each tenant in turn, up to its limit.
 final class Lane: Sendable {
     struct Limits: Sendable {
         /// Scripts in one transaction.
         var batch = 128
-        /// Scripts that may wait. One more is refused: memory does not grow when the database hangs.
-        var waiting = 10_000
+        /// Scripts that may wait. One more is refused: memory does not grow when the database
+        /// hangs. A tenant may have at most as many scripts waiting as there are
+        /// free places, so a tenant alone fills half of the queue.
+        var waiting = 20_000
         /// How long no host has to give a connection until nobody waits for one any more.
         var patience = Duration.seconds(2)
         /// Conflicts, one after the other, that are trouble. Fewer are everyday where several relays write.
@@ -25,16 +28,31 @@ final class Lane: Sendable {
         var isRetry: Bool
         /// It has failed together with others, and is run by itself.
         var alone = false
+        /// The lane has looked up, after a statement of it failed, whether it was committed.
+        var isLookedUp = false
         var failures = 0
 
         init(_ submission: Submission) {
             self.submission = submission
             isRetry = submission.script.mayHaveRun
         }
+
+        var tenant: Tenant { submission.tenant }
+        var statements: Int {
+            let script = submission.script
+            return script.writes.count + script.reads.count + script.rows.count
+        }
+        /// The share of its tenant's turn that this entry uses. An entry that needs a whole
+        /// transaction uses all of it.
+        var cost: Int { alone ? max(statements, Lane.turn) : statements }
     }
 
+    /// Statements in a tenant's turn: those of a login.
+    private static let turn = 16
+
     private struct Queue {
-        var entries: [Entry] = []
+        var entries = FairQueue<Tenant, Entry>(turn: Lane.turn)
+        var budget = BatchBudget()
         var isRunning = false
         var isClosed = false
     }
@@ -64,12 +82,14 @@ final class Lane: Sendable {
     private let queue = Mutex(Queue())
     private let course: Mutex<Course>
     private let conflictCount = Atomic<UInt64>(0)
+    private let keys: RowKeys
     private let log: Log
 
     init(
         _ purpose: Purpose, session: sending any Session, worker: any Worker, time: any TimeSource,
-        randomness: any Randomness, limits: Limits, log: Log
+        randomness: any Randomness, limits: Limits, keys: RowKeys, log: Log
     ) {
+        self.keys = keys
         self.log = log
         self.purpose = purpose
         self.randomness = randomness
@@ -93,10 +113,15 @@ final class Lane: Sendable {
 
     /// From any thread. A refusal comes as an answer at once.
     func submit(_ submission: Submission) {
+        let now = time.instant()
         let refusal: StoreFailure? = queue.withLock { queue in
             if queue.isClosed { return .unavailable("the store is closed") }
-            if queue.entries.count >= limits.waiting { return .unavailable("too many requests wait for the store") }
-            queue.entries.append(Entry(submission))
+            guard queue.entries.hasRoom(for: submission.tenant, capacity: limits.waiting) else {
+                return .unavailable("too many requests wait for the store")
+            }
+            let entry = Entry(submission)
+            queue.entries.append(entry, of: entry.tenant, cost: entry.cost)
+            queue.budget.came(entry.tenant, at: now)
             guard !queue.isRunning else { return nil }
             queue.isRunning = true
             worker.post { self.turn() }
@@ -110,8 +135,7 @@ final class Lane: Sendable {
     func close() {
         let left = queue.withLock { queue in
             queue.isClosed = true
-            defer { queue.entries = [] }
-            return queue.entries
+            return queue.entries.popAll()
         }
         deliver(left.map { ($0.submission, .failure(.unavailable("the store is closed"))) })
         worker.post { self.session.withLock { $0.close() } }
@@ -134,24 +158,25 @@ final class Lane: Sendable {
     private func take() -> [Entry] {
         let now = time.instant()
         let (batch, late) = queue.withLock { queue in
+            let most = queue.budget.limit(at: now)
             var batch: [Entry] = []
             var late: [Entry] = []
-            var taken = 0
-            while taken < queue.entries.count, batch.count < limits.batch {
-                let entry = queue.entries[taken]
-                if entry.submission.isAnswered || entry.submission.deadline <= now {
-                    late.append(entry)
-                } else if entry.alone {
-                    guard batch.isEmpty else { break }
-                    batch.append(entry)
-                    taken += 1
-                    break
-                } else {
-                    batch.append(entry)
+            var statements = 0
+            while batch.count < limits.batch, let entry = queue.entries.first {
+                let isLate = entry.submission.isAnswered || entry.submission.deadline <= now
+                if !isLate, !batch.isEmpty {
+                    if entry.alone { break }
+                    if let most, statements + entry.statements > most { break }
                 }
-                taken += 1
+                _ = queue.entries.popFirst()
+                if isLate {
+                    late.append(entry)
+                    continue
+                }
+                batch.append(entry)
+                statements += entry.statements
+                if entry.alone { break }
             }
-            queue.entries.removeFirst(taken)
             return (batch, late)
         }
         deliver(late.map { ($0.submission, .failure(Submission.late)) })
@@ -161,17 +186,19 @@ final class Lane: Sendable {
     private func run(_ batch: [Entry]) {
         // Those who were in each other's way again and again would be so once more.
         if batch.contains(where: { $0.failures > Self.patientConflicts }) { pause() }
+        let begun = time.instant()
+        let authenticator = keys.current
         var transaction = Transaction(batch, purpose)
         var hasWritten = false
         var place: SessionPlace?
-        let outcome: Result<[[Rows]], SessionFailure> = session.withLock { session in
+        let outcome: Result<[Result<[Rows], StoreFailure>], SessionFailure> = session.withLock { session in
             let before = session.changes
             defer {
                 hasWritten = session.changes != before
                 place = session.place
             }
             do throws(SessionFailure) {
-                return .success(try transaction.run(on: session))
+                return .success(try transaction.run(on: session, rows: authenticator))
             } catch {
                 return .failure(error)
             }
@@ -180,7 +207,9 @@ final class Lane: Sendable {
         switch outcome {
         case .success(let results):
             noteSuccess(hasWritten: hasWritten)
-            deliver(zip(batch, results).map { ($0.submission, .success($1)) })
+            let taken = time.instant() - begun
+            queue.withLock { $0.budget.took(taken, for: batch.reduce(0) { $0 + $1.statements }) }
+            deliver(zip(batch, results).map { ($0.submission, $1) })
         case .failure(let failure):
             let isAway = note(failure, hadBegun: transaction.hasBegun)
             guard !isAway else { return refuse(batch, .unavailable(failure.message)) }
@@ -190,10 +219,7 @@ final class Lane: Sendable {
 
     /// These and all that wait.
     private func refuse(_ batch: [Entry], _ why: StoreFailure) {
-        let waiting = queue.withLock { queue in
-            defer { queue.entries = [] }
-            return queue.entries
-        }
+        let waiting = queue.withLock { $0.entries.popAll() }
         deliver((batch + waiting).map { ($0.submission, .failure(why)) })
     }
 
@@ -261,12 +287,19 @@ final class Lane: Sendable {
         case .refused(let message):
             return deliver(batch.map { ($0.submission, .failure(.unavailable(message))) })
         case .statement(let message):
-            guard batch.count > 1 else {
-                let name = batch.first?.submission.script.name
-                return deliver(
-                    batch.map { ($0.submission, .failure(.internal("\(name.map { "\($0)" } ?? ""): \(message)"))) })
+            guard batch.count == 1 else {
+                for index in batch.indices { batch[index].alone = true }
+                break
             }
-            for index in batch.indices { batch[index].alone = true }
+            let script = batch[0].submission.script
+            guard script.operation != nil, !batch[0].isLookedUp else {
+                return deliver([(batch[0].submission, .failure(.internal("\(script.name): \(message)")))])
+            }
+            // The same operation may be committed, by another relay since the look-up or by a
+            // repeat that overtook this one, so that its rows are in the way: the next look-up
+            // finds it.
+            batch[0].isRetry = true
+            batch[0].isLookedUp = true
         case .locked:
             // The others would wait again for what one of them cannot have.
             for index in batch.indices { batch[index].alone = true }
@@ -287,10 +320,15 @@ final class Lane: Sendable {
         requeue(batch, atFront: true)
     }
 
+    /// At the front or at the end of each tenant's own line: others do not wait for what failed.
     private func requeue(_ entries: [Entry], atFront: Bool) {
         let isClosed = queue.withLock { queue in
             guard !queue.isClosed else { return true }
-            queue.entries.insert(contentsOf: entries, at: atFront ? 0 : queue.entries.count)
+            if atFront {
+                for entry in entries.reversed() { queue.entries.putBack(entry, of: entry.tenant, cost: entry.cost) }
+            } else {
+                for entry in entries { queue.entries.append(entry, of: entry.tenant, cost: entry.cost) }
+            }
             return false
         }
         if isClosed { deliver(entries.map { ($0.submission, .failure(.unavailable("the store is closed"))) }) }

@@ -24,8 +24,10 @@ struct Migration: Sendable {
         self.file = file
     }
 
-    /// All there are, oldest first, numbered from 1 without a gap.
-    static let all = [Migration(version: 1, file: SchemaText.sql)]
+    /// All there are, oldest first, numbered without a gap. The first is 2: in stores of schema 1
+    /// secrets were derived from ids and the master key. These were never released, and `migrate`
+    /// refuses them.
+    static let all = [Migration(version: 2, file: SchemaText.sql)]
 }
 
 extension [Migration] {
@@ -71,6 +73,7 @@ extension [Migration] {
             throw error
         }
         guard let found else { throw .refused("the database has no tables yet: run `twoefay migrate`") }
+        try refuseForerunner(found.version)
         let oldest = last?.worksOn ?? 0
         guard found.version >= oldest else {
             throw .refused(
@@ -113,7 +116,10 @@ extension [Migration] {
             if dialect == .mariadb, try session.run([Step(Self.lock)]).first?.first?.isOne != true {
                 throw .refused("another program has been migrating this database for ten minutes: wait for it")
             }
-            if let found = try present(session), found.version >= known { return try session.commit() }
+            if let found = try present(session) {
+                try refuseForerunner(found.version)
+                if found.version >= known { return try session.commit() }
+            }
             if dialect == .mariadb, try MigrationClaim.isNeeded(session) { claim = try MigrationClaim(session) }
             try session.execute(dialect.resolve(Self.table))
             let present = try present(session)?.version ?? 0
@@ -135,6 +141,14 @@ extension [Migration] {
             session.rollBack()
             throw error
         }
+    }
+
+    /// A store from before the first version that there is a way from.
+    private func refuseForerunner(_ version: Int64) throws(SessionFailure) {
+        guard let first, version < first.version else { return }
+        throw .refused(
+            "the database has schema \(version), which cannot be brought up to date: "
+                + "start anew with an empty database and `twoefay migrate`")
     }
 
     /// What was made last. Nil before the first migration.

@@ -17,13 +17,15 @@ public final class Store: Sendable {
     private let writes: Lane
     private let reads: Lane
     private let watching: Lane
+    private let keys: RowKeys
     private let limit: Duration
     private let time: any TimeSource
 
     init(
-        writes: Lane, reads: Lane?, watching: Lane?, hosts: [String], schemaVersion: Int64, limit: Duration,
-        time: any TimeSource
+        writes: Lane, reads: Lane?, watching: Lane?, hosts: [String], schemaVersion: Int64, keys: RowKeys,
+        limit: Duration, time: any TimeSource
     ) {
+        self.keys = keys
         self.hosts = hosts
         self.writes = writes
         self.reads = reads ?? writes
@@ -33,19 +35,27 @@ public final class Store: Sendable {
         self.time = time
     }
 
+    var rowAuthenticator: RowAuthenticator? { keys.current }
+
+    /// Rows are signed and checked with these keys from now on.
+    public func use(_ authenticator: RowAuthenticator) { keys.use(authenticator) }
+
     /// Runs a script and gives back one `Rows` for each of its reads. Called on a loop, it goes on there.
     public func run(_ script: Script) async throws(StoreFailure) -> [Rows] {
-        try await run(script, in: script.writes.isEmpty ? reads : writes)
+        try await run(script, in: script.isReadOnly ? reads : writes)
     }
 
     /// The same of a script that only reads, beside all others: it waits for none of them, and none for it. What a node of
     /// a cluster has not applied yet it does not find.
-    func watch(_ script: Script) async throws(StoreFailure) -> [Rows] { try await run(script, in: watching) }
+    func watch(_ script: Script) async throws(StoreFailure) -> [Rows] {
+        precondition(script.rows.isEmpty, "a check and what it is for see one state only in a transaction")
+        return try await run(script, in: watching)
+    }
 
     private func run(_ script: Script, in lane: Lane) async throws(StoreFailure) -> [Rows] {
         let loop = EventLoop.current
         let answer = await withUnsafeContinuation { continuation in
-            let submission = Submission(script, deadline: time.instant() + limit, loop: loop) {
+            let submission = Submission(script, of: .current, deadline: time.instant() + limit, loop: loop) {
                 continuation.resume(returning: $0)
             }
             submission.giveUp(after: limit)

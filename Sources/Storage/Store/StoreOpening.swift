@@ -13,10 +13,13 @@ public struct StoreOptions: Sendable {
     public var silence: Duration = .seconds(7)
     /// Scripts in one transaction.
     public var batch = 128
-    /// Scripts that may wait in a lane.
-    public var waiting = 10_000
+    /// Scripts that may wait in a lane: half of them for one tenant, if no other has any there.
+    public var waiting = 20_000
     /// Whoever looks for changes all the time does so on a connection of its own.
     public var watches = false
+    /// Signs and checks rows. If nil, rows are neither signed nor checked: only for programs that
+    /// never decide about an approval.
+    public var rows: RowAuthenticator?
 
     public init() {}
 }
@@ -59,6 +62,7 @@ extension Store {
         var limits = Lane.Limits()
         limits.batch = options.batch
         limits.waiting = options.waiting
+        let keys = RowKeys(options.rows)
         let schema = url == .memory ? .migrate : schema
         let version: Int64
         do {
@@ -78,18 +82,19 @@ extension Store {
             }
             let writes = try Lane(
                 .writing, session: watch(session), worker: worker("store"), time: time, randomness: randomness,
-                limits: limits, log: log.with([.lane: "writes"]))
+                limits: limits, keys: keys, log: log.with([.lane: "writes"]))
             var reads: Lane?
             var watching: Lane?
             if url != .memory {
                 do {
                     reads = try Lane(
                         .reading, session: watch(engine.session(.reading)), worker: worker("store-reads"),
-                        time: time, randomness: randomness, limits: limits, log: log.with([.lane: "reads"]))
+                        time: time, randomness: randomness, limits: limits, keys: keys, log: log.with([.lane: "reads"]))
                     if options.watches {
                         watching = try Lane(
                             .watching, session: watch(engine.session(.watching)), worker: worker("store-watch"),
-                            time: time, randomness: randomness, limits: limits, log: log.with([.lane: "watching"]))
+                            time: time, randomness: randomness, limits: limits, keys: keys,
+                            log: log.with([.lane: "watching"]))
                     }
                 } catch {
                     reads?.close()
@@ -99,7 +104,7 @@ extension Store {
             }
             return Store(
                 writes: writes, reads: reads, watching: watching, hosts: url.places, schemaVersion: version,
-                limit: options.deadline, time: time)
+                keys: keys, limit: options.deadline, time: time)
         } catch SessionFailure.statement(let message) {
             throw .internal("\(url): \(message)")
         } catch let failure as SessionFailure {

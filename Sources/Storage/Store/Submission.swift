@@ -13,6 +13,8 @@ final class Submission: Sendable {
     }
 
     let script: Script
+    /// On whose behalf: who has a place of their own in the queue.
+    let tenant: Tenant
     /// Whoever submitted it gives up at this moment.
     let deadline: Instant
     /// The loop that waits, if it is one: answers are brought there.
@@ -20,9 +22,11 @@ final class Submission: Sendable {
     private let waiting: Mutex<Waiting>
 
     init(
-        _ script: Script, deadline: Instant, loop: EventLoop?, receive: @escaping @Sendable (Answer) -> Void
+        _ script: Script, of tenant: Tenant, deadline: Instant, loop: EventLoop?,
+        receive: @escaping @Sendable (Answer) -> Void
     ) {
         self.script = script
+        self.tenant = tenant
         self.deadline = deadline
         self.loop = loop
         waiting = Mutex(Waiting(receive: receive))

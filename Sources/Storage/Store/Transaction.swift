@@ -1,3 +1,5 @@
+import Relay
+
 /// Many scripts in one transaction, in the order in which they came.
 struct Transaction {
     private let entries: [Lane.Entry]
@@ -12,28 +14,72 @@ struct Transaction {
         self.purpose = purpose
     }
 
-    /// What the reads of each script found. After a failure nothing of any of them is left, unless it is `.lost`.
-    mutating func run(on session: any Session) throws(SessionFailure) -> [[Rows]] {
+    /// Runs the scripts and returns what the reads of each one found. After a failure other than
+    /// `.lost`, nothing of any script is left. A script that relies on a row that is not genuine is
+    /// not run; the others are.
+    mutating func run(
+        on session: any Session, rows authenticator: RowAuthenticator?
+    ) throws(SessionFailure) -> [Result<[Rows], StoreFailure>] {
         try session.begin(purpose)
         hasBegun = true
         do throws(SessionFailure) {
             let done = try committedBefore(on: session)
-            var steps: [Step] = []
-            for (index, entry) in entries.enumerated() {
-                if !done.contains(index) { steps.append(contentsOf: entry.submission.script.writes) }
-                steps.append(contentsOf: entry.submission.script.reads)
+            guard let authenticator, entries.contains(where: { !$0.submission.script.rows.isEmpty }) else {
+                let rows = try session.run(steps(without: done, forged: [:]))
+                try session.commit()
+                return answers(rows[...], done, forged: [:])
             }
-            let rows = try session.run(steps)
+            if purpose != .writing { return try read(on: session, authenticator) }
+            var check = RowCheck(entries.map(\.submission.script), purpose, authenticator)
+            try check.check(session.run(check.steps))
+            let steps = steps(without: done, forged: check.forged)
+            let written = check.written(without: done)
+            // Read again behind the scripts, in one exchange with them.
+            let rows = try session.run(steps + written.map { $0.reading(for: purpose) })
+            try check.note(steps, rows)
+            let signatures = try check.signatures(written, rows.dropFirst(steps.count))
+            if !signatures.isEmpty { _ = try session.run(signatures) }
             try session.commit()
-            var at = 0
-            return entries.enumerated().map { index, entry in
-                if !done.contains(index) { at += entry.submission.script.writes.count }
-                defer { at += entry.submission.script.reads.count }
-                return Array(rows[at..<(at + entry.submission.script.reads.count)])
-            }
+            return answers(rows[...], done, forged: check.forged)
         } catch {
             session.rollBack()
             throw error
+        }
+    }
+
+    /// Checks and reads are sent together: nothing is written that a check would have to precede.
+    private func read(
+        on session: any Session, _ authenticator: RowAuthenticator
+    ) throws(SessionFailure) -> [Result<[Rows], StoreFailure>] {
+        var check = RowCheck(entries.map(\.submission.script), purpose, authenticator)
+        let checks = check.steps
+        let rows = try session.run(checks + steps(without: [], forged: [:]))
+        try session.commit()
+        try check.check(rows.prefix(checks.count))
+        return answers(rows.dropFirst(checks.count), [], forged: [:]).enumerated().map { index, answer in
+            check.forged[index].map { .failure(.forged($0)) } ?? answer
+        }
+    }
+
+    private func steps(without done: Set<Int>, forged: [Int: String]) -> [Step] {
+        var steps: [Step] = []
+        for (index, entry) in entries.enumerated() where forged[index] == nil {
+            if !done.contains(index) { steps.append(contentsOf: entry.submission.script.writes) }
+            steps.append(contentsOf: entry.submission.script.reads)
+        }
+        return steps
+    }
+
+    /// Divides the results of `steps` among the scripts.
+    private func answers(
+        _ rows: ArraySlice<Rows>, _ done: Set<Int>, forged: [Int: String]
+    ) -> [Result<[Rows], StoreFailure>] {
+        var at = rows.startIndex
+        return entries.enumerated().map { index, entry in
+            if let name = forged[index] { return .failure(.forged(name)) }
+            if !done.contains(index) { at += entry.submission.script.writes.count }
+            defer { at += entry.submission.script.reads.count }
+            return .success(Array(rows[at..<(at + entry.submission.script.reads.count)]))
         }
     }
 

@@ -1,6 +1,7 @@
 import Bytes
 import Calling
 import Domain
+import TestSupport
 import World
 
 @testable import Relay
@@ -26,7 +27,7 @@ final class CallScene: Sendable {
     deinit { store.close() }
 
     private static let insertWebsite = Statement(
-        "INSERT INTO website VALUES (?, ?, 'Shop', 'active', '{}', 'https://shop.example/hook', ?, ?)")
+        "INSERT INTO website VALUES (?, ?, 'Shop', 'active', '{}', 'https://shop.example/hook', ?, ?, NULL)")
     private static let insertUser = Statement(
         """
         INSERT INTO user (id, token, website_id, username, state, created_at, operation)

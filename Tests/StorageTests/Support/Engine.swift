@@ -55,7 +55,7 @@ final class TestDatabase: Sendable {
 
     func open(
         _ schema: SchemaRequirement = .migrate, migrations: [Migration]? = nil, time: any TimeSource = SystemTime(),
-        options: StoreOptions = StoreOptions()
+        options: StoreOptions = .patient
     ) throws -> Store {
         try Store.open(
             url, schema: schema, migrations: migrations ?? self.migrations, time: time,

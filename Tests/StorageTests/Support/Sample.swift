@@ -28,10 +28,11 @@ enum Sample {
     static func fill(_ store: Store, at url: StorageURL) async throws {
         var steps = [
             Step(
-                Statement("INSERT INTO website VALUES (?, 'shop', 'Shop', 'active', '{}', NULL, ?, ?)"), .id(website),
+                Statement("INSERT INTO website VALUES (?, 'shop', 'Shop', 'active', '{}', NULL, ?, ?, NULL)"),
+                .id(website),
                 .moment(now), .id(website)),
             Step(
-                Statement("INSERT INTO website_key VALUES (?, ?, ?)"), .blob(key(1)), .id(website), .moment(now)),
+                Statement("INSERT INTO website_key VALUES (?, ?, ?, NULL)"), .blob(key(1)), .id(website), .moment(now)),
             Step(Statement("INSERT INTO relay VALUES (?, 0, ?)"), .id(relay), .moment(now)),
         ]
         for number in 1...count { steps += rows(number) }
@@ -47,7 +48,7 @@ enum Sample {
     )
 
     private static let user = Statement(
-        "INSERT INTO user VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, 'active', NULL, NULL, ?, ?, ?)")
+        "INSERT INTO user VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, 'active', NULL, 0, 0, NULL, NULL, NULL, ?, ?, ?, NULL)")
     private static let device = Statement(
         """
         INSERT INTO device (id, user_id, state, platform, environment, push_token, push_token_at, public_key, thumbprint,
@@ -68,7 +69,7 @@ enum Sample {
         created_at, confirmed_at, operation)
         VALUES (?, ?, 'mail', 'active', x'00', '1', 'sha1', 6, 0, 'a@example.com', 0, ?, ?, ?)
         """)
-    private static let activation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?)")
+    private static let activation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?, NULL)")
     private static let audit = Statement(
         "INSERT INTO audit (operation, at, event, website_id) VALUES (?, ?, 'user.registered', ?)")
     private static let idempotency = Statement(
@@ -77,13 +78,15 @@ enum Sample {
         VALUES (?, ?, ?, 'running', ?, ?)
         """)
 
+    private static let operationSecret = Statement("INSERT INTO operation_secret VALUES (?, x'00', '1', ?)")
+
     private static let waitingFactor = Statement(
         """
         INSERT INTO factor (id, user_id, kind, state, algorithm, digits, counter, failures, created_at, operation)
         VALUES (?, ?, 'totp', 'waiting', 'sha1', 6, 0, 0, ?, ?)
         """)
-    private static let sentCode = Statement("INSERT INTO sent_code VALUES (?, 0, ?, ?, ?)")
-    private static let recoveryCode = Statement("INSERT INTO recovery_code VALUES (?, ?, NULL)")
+    private static let sentCode = Statement("INSERT INTO sent_code VALUES (?, 0, ?, ?, ?, NULL)")
+    private static let recoveryCode = Statement("INSERT INTO recovery_code VALUES (?, ?, NULL, NULL)")
 
     private static func rows(_ number: Int) -> [Step] {
         let id = SQLValue.blob([UInt8](repeating: 0, count: 8) + bytes(number))
@@ -105,12 +108,15 @@ enum Sample {
             Step(recoveryCode, id, .blob(key(number))),
             Step(audit, id, .moment(now), .id(website)),
             Step(idempotency, .id(website), .blob(key(number)), .blob(key(number)), id, due),
+            Step(operationSecret, id, .moment(later)),
         ]
     }
 
     /// Binds a further phone to the user of that number.
     static func bind(_ number: Int, on store: Store, as operation: Domain.Operation) async throws {
-        _ = try await store.bind(phone(number + 10_000, of: number), digest: key(number), slots: 5, as: operation)
+        _ = try await store.bind(
+            phone(number + 10_000, of: number), digest: key(number), slots: 5, secret: secret(number + 10_000),
+            as: operation)
     }
 
     static func addCode(
@@ -119,8 +125,7 @@ enum Sample {
         _ = try await store.activate(
             NewActivation(
                 digest: digest, user: id(number), approval: nil, approvedBy: nil, createdAt: now, expiresAt: later),
-            website: website,
-            as: operation)
+            website: website, secret: nil, as: operation)
     }
 
     /// The user of that number says yes on their phone.
@@ -147,7 +152,7 @@ enum Sample {
     static func runEverything(on store: Store) async throws {
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
-        func operation() -> Domain.Operation { operations.new() }
+        func operation() -> Domain.Operation { operations.new(isRepeatable: true) }
 
         _ = try await store.website(named: "shop", key: key(1))
         _ = try await store.device(id(10), key: key(10))
@@ -158,23 +163,26 @@ enum Sample {
             NewUser(
                 id: id(9001), token: id(9001), website: website, registration: registration, factors: [], createdAt: now
             ),
-            activation: activation(9001, of: 9001), as: operation())
+            activation: activation(9001, of: 9001), secret: secret(9001), as: operation())
+        _ = try await store.countUsers(of: website, upTo: 10)
         _ = try await store.user(named: "user-10", of: website)
         _ = try await store.user(token: id(10), of: website)
         _ = try await store.devices(of: id(10), at: now)
         for approved in [nil, Approved(challenge: id(11), digest: key(11))] {
             let new = activation(approved == nil ? 9002 : 9008, of: 11, approvedBy: approved)
-            _ = try await store.activate(new, website: website, as: operation())
+            _ = try await store.activate(new, website: website, secret: secret(9002), as: operation())
         }
         _ = try await store.run(Activations.subject("user-11", of: "shop"))
         _ = try await store.run(Activations.byOperator(activation(9009, of: 11), as: operation()))
         _ = try await store.enrolment(of: id(12))
-        _ = try await store.progress(of: id(9003), user: id(12), code: key(12), at: now)
-        _ = try await store.bind(phone(9003, of: 12), digest: key(12), slots: 5, as: operation())
+        _ = try await store.progress(of: id(9003), user: id(12), code: key(12), binding: id(12), at: now)
+        _ = try await store.bind(
+            phone(9003, of: 12), digest: key(12), slots: 5, secret: secret(9003), as: operation())
         _ = try await store.await(id(9003), insteadOf: id(9004), device: id(9003))
         let admission = Admission(
-            device: id(9003), user: id(12), challenge: id(12), approves: key(12), code: key(12), at: now)
-        _ = try await store.admit(admission, slots: 5, as: operation())
+            device: id(9003), user: id(12), challenge: id(12), approves: key(12), code: key(12),
+            revocation: key(9003), at: now)
+        _ = try await store.admit(admission, slots: 5, secret: secret(9003), as: operation())
         _ = try await store.device(id(22), ofUser: "user-22", of: website, at: now)
         _ = try await store.device(revocation: key(22))
         _ = try await store.run(Phones.any(id(22)))
@@ -228,6 +236,7 @@ enum Sample {
         _ = try await store.resume(repeated, as: id(9007), relay: relay)
         try await store.release([id(9007): repeated])
         try await store.finish(repeated, as: id(9007), KeptAnswer(state: .done, status: 200, sealed: [1]))
+        try await store.finish(repeated, as: id(9007), KeptAnswer(state: .shown, status: 201, sealed: nil))
         _ = try await store.forget(id(21), website: website, at: now, as: operation())
         _ = try await store.beat(relay, at: now)
         try await runTidy(on: store)
@@ -242,6 +251,7 @@ enum Sample {
         try await store.reseal([ResealedFactor(id: id(23), old: [1], new: [2], key: "other")])
         _ = try await store.run(KeyUse.factors)
         _ = try await store.run(KeyUse.answers(sealedBy: "key"))
+        _ = try await store.run(KeyUse.operations)
         _ = try await store.run(StoreStatus.query)
         try await store.note(SentText(id(9020), at: now, prefix: .all, parts: 1, cost: 1))
         _ = try await store.run(TextAccount.query(of: now))
@@ -259,6 +269,13 @@ enum Sample {
         _ = try await store.run(Websites.named("bank"))
         let traits = Websites.Traits(displayName: "Bank", policy: "{}", callback: nil)
         _ = try await store.run(Websites.edit(id(2), from: traits, to: traits, at: now, as: operation()))
+        _ = try await store.run(Websites.keys(of: id(2)))
+        for isDisabled in [true, false] {
+            _ = try await store.run(Websites.set(id(2), isDisabled: isDisabled, at: now, as: operation()))
+        }
+        for thumbprint in [key(2), nil] {
+            _ = try await store.run(Websites.revokeKeys(of: id(2), thumbprint, at: now, as: operation()))
+        }
         try await runCallbacks(on: store, operation)
         for count in [-1, nil] as [Int64?] { try await store.bury(relay, at: count, now: now) }
     }
@@ -307,18 +324,24 @@ enum Sample {
                 id: id(number + 10_000), user: id(number), kind: kind, state: kind == .totp ? .waiting : .active,
                 sealed: SealedSecret(bytes: [1], key: "1"), approvedBy: approval, at: now)
             let enrolling = Enrolling(
-                new, mayReplace: true, hasWord: true, codes: kind == .recovery ? [key(number)] : [])
+                new, mayReplace: true, hasWord: true, codes: kind == .recovery ? [key(number)] : [],
+                secret: secret(number))
             _ = try await store.enrol(enrolling, website: website, as: operation())
         }
         guard let waiting = try await store.factors(of: id(53)).first(where: { $0.state == .waiting }) else { return }
         _ = try await store.countWrong(
-            WrongCode(user: id(53), factors: [waiting], challenge: id(53), guesses: 1, at: now), as: operation())
-        _ = try await store.confirm(waiting, of: id(53), counter: 1, hasWord: false, at: now, as: operation())
-        _ = try await store.resynchronise(waiting, of: id(53), counter: 2, at: now, as: operation())
+            WrongCode(user: id(53), factors: [waiting], challenge: id(53), before: .none, guesses: 1, at: now),
+            as: operation())
+        let reopening = CodeReopening(user: id(53), lockedAt: now, approved: approved, at: now)
+        _ = try await store.reopenCodes(reopening, as: operation())
+        _ = try await store.confirm(
+            waiting, of: id(53), failures: 0, counter: 1, hasWord: false, at: now, as: operation())
+        _ = try await store.resynchronise(
+            waiting, of: id(53), failures: 0, counter: 2, at: now, as: operation())
         _ = try await store.drop(.recovery, of: id(52), by: .website, at: now, as: operation())
         try await runAddresses(on: store, operation)
         _ = try await store.drop(.mail, of: id(54), by: .website, at: now, as: operation())
-        _ = try await store.unlock(id(53), recovery: key(53), at: now, as: operation())
+        _ = try await store.unlock(id(53), recovery: key(53), of: id(53), failures: 0, at: now, as: operation())
         _ = try await store.noted(id(53))
     }
 
@@ -378,13 +401,17 @@ enum Sample {
                 as: operation())
             _ = try await store.sentCodes(of: new.id, at: now)
             _ = try await store.confirm(
-                address: waiting, of: id(54), code: 0, hasWord: true, at: now, as: operation())
+                address: waiting, of: id(54), failures: 0, code: 0, hasWord: true, at: now, as: operation())
         }
     }
 
     private static func activation(_ number: Int, of user: Int, approvedBy approved: Approved? = nil) -> NewActivation {
         NewActivation(
             digest: key(number), user: id(user), approval: nil, approvedBy: approved, createdAt: now, expiresAt: later)
+    }
+
+    private static func secret(_ number: Int) -> StoredSecret {
+        StoredSecret(operation: id(number), sealed: SealedSecret(bytes: [1], key: "1"), expiresAt: later)
     }
 
     private static func phone(_ number: Int, of user: Int) -> NewDevice {

@@ -10,7 +10,7 @@ extension Sample {
     static let caller: WebsiteID = id(3)
 
     private static let insertWebsite = Statement(
-        "INSERT INTO website VALUES (?, 'mill', 'Mill', 'active', '{}', 'https://mill.example/hook', ?, ?)")
+        "INSERT INTO website VALUES (?, 'mill', 'Mill', 'active', '{}', 'https://mill.example/hook', ?, ?, NULL)")
     private static let insertCallback = Statement(
         "INSERT INTO callback VALUES (?, x'01', 'key', NULL, 'active', NULL, NULL, 0, ?)")
     private static let insertCall = Statement(

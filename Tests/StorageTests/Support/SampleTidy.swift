@@ -13,6 +13,7 @@ extension Sample {
         return [
             Step(oldTally, .text(String(repeating: "0", count: 32))), Step(oldDead, id, old),
             Step(oldCallback, other, old), Step(oldActivation, digest, id, old, old, id), Step(oldCode, id, old, old),
+            Step(oldSecret, id, old),
             Step(oldChallenge, id, id, id, .blob([]), id, old, old, old, id), Step(oldChange, id, old),
             Step(oldChange, other, .moment(now)),
         ]
@@ -29,8 +30,9 @@ extension Sample {
 private let oldTally = Statement("INSERT INTO text_tally VALUES ('2020-01-01', ?, 1, 0, 0, 0)")
 private let oldDead = Statement("INSERT INTO outbox (id, kind, attempts, dead_at) VALUES (?, 'mail', 0, ?)")
 private let oldCallback = Statement("INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (?, 'callback', 0, ?)")
-private let oldActivation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?)")
-private let oldCode = Statement("INSERT INTO sent_code VALUES (?, 0, NULL, ?, ?)")
+private let oldActivation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?, NULL)")
+private let oldCode = Statement("INSERT INTO sent_code VALUES (?, 0, NULL, ?, ?, NULL)")
+private let oldSecret = Statement("INSERT INTO operation_secret VALUES (?, x'00', '1', ?)")
 private let oldChallenge = Statement(
     """
     INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at, decided_at,

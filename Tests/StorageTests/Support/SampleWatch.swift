@@ -8,5 +8,7 @@ extension Sample {
         let newest = try await store.newestChange()
         _ = try await store.changes(after: newest - 5, limit: 1000)
         _ = try await store.countChanges(after: newest - 5, upTo: newest)
+        _ = try await store.revocations(after: newest - 5)
+        _ = try await store.keys(of: website)
     }
 }

@@ -1,0 +1,54 @@
+import Bytes
+import Relay
+import World
+
+/// Rows that are older than what the audit says of them last: somebody has brought a former state
+/// back, which a MAC cannot show, since a relay signed that state once.
+public struct OutdatedRow: Sendable {
+    public let table: String
+    public let key: [UInt8]
+    /// When the row was written as it stands.
+    public let writtenAt: Timestamp
+    /// The change that is missing from it.
+    public let event: String
+    public let changedAt: Timestamp
+
+    /// A row says by which operation it was changed last; an operation that is not in the audit says nothing.
+    public static let all = Query(script: Script("outdated", reads: searches.map { Step($0.statement) })) {
+        tables throws(StoreFailure) -> [OutdatedRow] in
+        var found: [OutdatedRow] = []
+        for (search, rows) in zip(searches, tables) {
+            for row in rows {
+                found.append(
+                    OutdatedRow(
+                        table: search.table, key: try row.blob(0), writtenAt: try row.moment(1),
+                        event: try row.text(2), changedAt: try row.moment(3)))
+            }
+        }
+        return found
+    }
+
+    /// Events that are written together with the row, under the same operation.
+    private static let searches = [
+        search("website", "website_id", ["website.edited", "website.disabled", "website.enabled"]),
+        search("user", "user_id", ["user.changed", "user.locked", "user.frozen", "user.unlocked"]),
+        search("device", "device_id", ["device.bound", "device.suspended", "device.resumed", "device.unbound"]),
+        search("challenge", "challenge_id", ["challenge.answered", "challenge.ended"]),
+    ]
+
+    private static func search(
+        _ table: String, _ column: String, _ events: [String]
+    ) -> (table: String, statement: Statement) {
+        let list = events.map { "'\($0)'" }.joined(separator: ", ")
+        let statement = Statement(
+            """
+            SELECT r.id, written.at, last.event, last.at FROM \(table) r
+            JOIN audit written ON written.operation = r.operation
+            JOIN (SELECT \(column) AS id, max(at) AS at FROM audit WHERE event IN (\(list)) GROUP BY \(column)) newest
+            ON newest.id = r.id AND newest.at > written.at
+            JOIN audit last ON last.\(column) = r.id AND last.at = newest.at AND last.event IN (\(list))
+            ORDER BY r.id
+            """)
+        return (table, statement)
+    }
+}

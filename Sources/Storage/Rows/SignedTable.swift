@@ -1,0 +1,97 @@
+/// A table whose rows carry a MAC, and what the MAC covers.
+public struct SignedTable: Sendable {
+    public let name: String
+    /// The columns of its primary key.
+    public let key: [String]
+    /// All other columns that can help to an approval, or expressions of them.
+    let granting: [String]
+    /// Conditions in SQL: what a row loses when somebody locks, suspends, disables, ends or uses it.
+    let rights: [String]
+    /// Writes the MAC of a row.
+    let sign: Statement
+
+    init(_ name: String, key: [String], granting: [String], rights: [String] = []) {
+        self.name = name
+        self.key = key
+        self.granting = granting
+        self.rights = rights
+        sign = Statement(
+            "UPDATE \(name) SET mac = ? WHERE " + key.map { "\($0) = ?" }.joined(separator: " AND "))
+    }
+
+    var covered: [String] { key + granting }
+
+    /// Every set of rights that a row can have.
+    var allRights: Range<Int64> { 0..<(1 << Int64(rights.count)) }
+
+    /// The columns that a check reads: the covered columns, the rights as bits, and the MAC.
+    var columns: String {
+        let bits = rights.enumerated().map { index, right in "CASE WHEN \(right) THEN \(1 << index) ELSE 0 END" }
+        return (covered + [bits.isEmpty ? "0" : bits.joined(separator: " + "), "mac"]).joined(separator: ", ")
+    }
+}
+
+extension SignedTable {
+    public static let all = [
+        website, websiteKey, user, activation, device, factor, sentCode, recoveryCode, challenge, outbox, idempotency,
+    ]
+
+    static let website = SignedTable(
+        "website", key: ["id"], granting: ["name", "display_name", "policy", "callback"], rights: ["state = 'active'"])
+
+    static let websiteKey = SignedTable("website_key", key: ["thumbprint"], granting: ["website_id"])
+
+    static let user = SignedTable(
+        "user", key: ["id"],
+        granting: ["token", "website_id", "username", "email", "phone", "display_name", "challenge_id"],
+        rights: [
+            "state = 'active'", "state <> 'frozen'", byOthers, "codes_locked_at IS NULL", "proved_at IS NULL",
+        ])
+
+    static let activation = SignedTable(
+        "activation", key: ["digest"], granting: ["user_id", "expires_at", "approval"], rights: ["used_at IS NULL"])
+
+    static let device = SignedTable(
+        "device", key: ["id"],
+        granting: [
+            "user_id", "platform", "environment", "push_token", "public_key", "thumbprint", "revocation", "binding",
+            "approval",
+        ], rights: ["state = 'active'", "state IN ('active', 'waiting')", "state <> 'revoked'", byOthers])
+
+    static let factor = SignedTable(
+        "factor", key: ["id"],
+        granting: [
+            "user_id", "kind", "secret", "sealed_by", "algorithm", "digits", "period", "counter", "address", "approval",
+        ], rights: ["state = 'active'"])
+
+    static let sentCode = SignedTable(
+        "sent_code", key: ["factor_id", "counter"], granting: ["challenge_id", "expires_at"])
+
+    static let recoveryCode = SignedTable(
+        "recovery_code", key: ["user_id", "digest"], granting: [], rights: ["used_at IS NULL"])
+
+    static let challenge = SignedTable(
+        "challenge", key: ["id"],
+        granting: [
+            "website_id", "user_id", "policy", "context", "nonce", "number", "approves", "used_by", "known",
+            "expires_at",
+        ]
+            + ["factor", "proof", "device_id", "receipt", "uv", "decided_at", "operation"].map {
+                "CASE WHEN decision = 'approve' THEN \($0) END"
+            },
+        rights: ["decided_at IS NULL", "decision = 'approve'"])
+
+    /// Signed because it names the operation that a repeated request continues. With another
+    /// operation's id, the request would get that operation's answer.
+    static let idempotency = SignedTable(
+        "idempotency", key: ["website_id", "digest"], granting: ["fingerprint", "operation", "created_at"])
+
+    /// Others than an operator may bring it back.
+    private static let byOthers = "coalesce(stopped_by, '') <> 'operator'"
+
+    static let outbox = SignedTable(
+        "outbox", key: ["id"],
+        granting: [
+            "kind", "event", "user_id", "website_id", "challenge_id", "device_id", "factor_id", "counter", "address",
+        ])
+}

@@ -1,0 +1,67 @@
+import Domain
+import Relay
+
+/// The secrets of operations that may be repeated: sealed, each written with the change that it belongs to, and only if
+/// that change is done by this very run of the operation.
+enum OperationSecrets {
+    /// Takes the mark of the user's row away if another run of this operation has been done: this run changes nothing
+    /// then, and reads what that one stored. It follows the step that has marked (and so locked) the row.
+    static func onlyOnce(_ user: UserID, as operation: Operation) -> [Step] {
+        operation.isRepeatable ? [Step(unmarkDone, .id(user), .id(operation), .id(operation))] : []
+    }
+
+    /// Part of a change that has marked the row of its user, behind its audit row.
+    static func stored(_ secret: StoredSecret?, as operation: Operation) -> [Step] {
+        secret.map { [Step(insertSecret, values: $0.values + [.id(operation), .id(operation)])] } ?? []
+    }
+
+    /// Part of a change that has made a phone active, with that digest of its revocation code.
+    static func stored(
+        _ secret: StoredSecret, of device: DeviceID, revocation: [UInt8]?, as operation: Operation
+    ) -> Step {
+        Step(
+            insertSecretOfPhone,
+            values: [.id(secret.operation)] + secret.values + [.id(device), .id(operation), .blob(revocation)])
+    }
+
+    static func read(_ operation: OperationID) -> Step { Step(readSecret, .id(operation)) }
+
+    static func dropped(_ operation: OperationID) -> Step { Step(dropSecret, .id(operation)) }
+}
+
+extension StoredSecret {
+    fileprivate var values: [SQLValue] { [.blob(sealed.bytes), .text(sealed.key), .moment(expiresAt)] }
+}
+
+extension Rows {
+    /// The sealed secret that `OperationSecrets.read` found.
+    var operationSecret: [UInt8]? {
+        get throws(StoreFailure) { try first?.blob(0) }
+    }
+}
+
+private let unmarkDone = Statement(
+    """
+    UPDATE user SET operation = id WHERE id = ? AND operation = ? AND EXISTS
+    (SELECT 1 FROM audit a WHERE a.operation = ?)
+    """)
+
+private let insertion = "INSERT INTO operation_secret (operation, sealed, sealed_by, expires_at)"
+private let once = """
+     /*M! ON DUPLICATE KEY UPDATE operation = operation_secret.operation */ /*S! ON CONFLICT DO NOTHING */
+    """
+
+private let insertSecret = Statement(
+    insertion + """
+         SELECT a.operation, ?, ?, ? FROM audit a JOIN user u ON u.id = a.user_id
+        WHERE a.operation = ? AND u.operation = ?
+        """ + once)
+
+private let insertSecretOfPhone = Statement(
+    insertion + """
+         SELECT ?, ?, ?, ? FROM device d
+        WHERE d.id = ? AND d.operation = ? AND d.revocation = ? AND d.state = 'active'
+        """ + once)
+
+private let readSecret = Statement("SELECT sealed FROM operation_secret WHERE operation = ?")
+private let dropSecret = Statement("DELETE FROM operation_secret WHERE operation = ?")

@@ -1,0 +1,79 @@
+import Domain
+import Relay
+import World
+
+/// The operator's control of a website's right to call.
+extension Websites {
+    public struct Key: Sendable, Equatable {
+        /// SHA-256 of the SubjectPublicKeyInfo.
+        public let thumbprint: [UInt8]
+        public let createdAt: Timestamp
+    }
+
+    public static func keys(of website: WebsiteID) -> Query<[Key]> {
+        Query(script: Script("website keys", reads: [Step(keysOfWebsite, .id(website))])) { rows throws(StoreFailure) in
+            var keys: [Key] = []
+            for row in rows[0] { keys.append(Key(thumbprint: try row.blob(0), createdAt: try row.moment(1))) }
+            return keys
+        }
+    }
+
+    /// Takes one key out, or all where none is named. False when there is none.
+    public static func revokeKeys(
+        of website: WebsiteID, _ thumbprint: [UInt8]?, at now: Timestamp, as operation: Operation
+    ) -> Query<Bool> {
+        let key = thumbprint.map { [SQLValue.blob($0)] } ?? []
+        return Query(
+            change: Change(
+                "website revoke-key", operation,
+                [
+                    Step(
+                        thumbprint == nil ? markIfAnyKey : markIfKey, values: [.id(operation), .id(website)] + key),
+                    Step(
+                        auditRight, .id(operation), .moment(now), .text("website.key_revoked"), .id(website),
+                        .id(operation)),
+                    Step(
+                        thumbprint == nil ? dropAllKeys : dropKey,
+                        values: [.id(website)] + key + [.id(website), .id(operation)]),
+                ])
+        ) { rows in rows.happened }
+    }
+
+    /// Lets a website call again, or no more. False when it stands like that already.
+    public static func set(
+        _ website: WebsiteID, isDisabled: Bool, at now: Timestamp, as operation: Operation
+    ) -> Query<Bool> {
+        let state = isDisabled ? "disabled" : "active"
+        let row = SignedRows.website(website)
+        return Query(
+            change: Change(
+                "website state", operation, rows: [isDisabled ? row.lenient : row.signed],
+                [
+                    Step(setState, .text(state), .id(operation), .id(website), .text(state)),
+                    Step(
+                        auditRight, .id(operation), .moment(now),
+                        .text(isDisabled ? "website.disabled" : "website.enabled"), .id(website), .id(operation)),
+                ])
+        ) { rows in rows.happened }
+    }
+}
+
+private let keysOfWebsite = Statement(
+    "SELECT thumbprint, created_at FROM website_key WHERE website_id = ? ORDER BY created_at, thumbprint")
+
+private let mark = "UPDATE website SET operation = ? WHERE id = ? AND EXISTS "
+private let markIfAnyKey = Statement(mark + "(SELECT 1 FROM website_key k WHERE k.website_id = website.id)")
+private let markIfKey = Statement(
+    mark + "(SELECT 1 FROM website_key k WHERE k.website_id = website.id AND k.thumbprint = ?)")
+
+private let byThisChange = " AND EXISTS (SELECT 1 FROM website w WHERE w.id = ? AND w.operation = ?)"
+private let dropAllKeys = Statement("DELETE FROM website_key WHERE website_id = ?" + byThisChange)
+private let dropKey = Statement("DELETE FROM website_key WHERE website_id = ? AND thumbprint = ?" + byThisChange)
+
+private let setState = Statement("UPDATE website SET state = ?, operation = ? WHERE id = ? AND state <> ?")
+
+private let auditRight = Statement(
+    Audit.columns + """
+         SELECT ?, ?, ?, w.id, NULL, NULL, NULL, 'operator', NULL FROM website w
+        WHERE w.id = ? AND w.operation = ?
+        """ + Audit.once)

@@ -1,0 +1,52 @@
+import Bytes
+import Testing
+
+@testable import Storage
+
+/// The decision which rows a transaction signs.
+struct RowCheckTests {
+    private let table = SignedTable.recoveryCode
+    private let authenticator: RowAuthenticator
+    private let search = SignedRows(RowSearch(.recoveryCode, where: "1 = 1"))
+
+    init() throws {
+        authenticator = try RowAuthenticator(keys: [RowAuthenticator.Key(id: "1", secret: Secret(utf8: "secret"))])
+    }
+
+    /// Rows as a check reads them. Without a MAC a row is forged.
+    private func found(_ rows: (key: [SQLValue], rights: Int64, mac: [UInt8]?)...) -> Rows {
+        let values = rows.flatMap { $0.key + [.integer($0.rights), $0.mac.map { .blob($0) } ?? .null] }
+        return Rows(columns: table.covered.count + 2, values: values)
+    }
+
+    private func check(_ scripts: Script...) -> RowCheck { RowCheck(scripts, .writing, authenticator) }
+
+    /// SQLite holds a text beside the bytes that are written like it.
+    @Test func rowWithAKeyOfAnotherTypeIsAnotherRow() throws {
+        let key: [SQLValue] = [.blob([0xAB]), .blob([0xCD])]
+        let twin: [SQLValue] = [.text("ab"), .text("cd")]
+        let mac = authenticator.mac(of: key, in: table, rights: 1)
+        var check = check(Script("test", rows: [search.lenient]))
+        try check.check([found((twin, 1, nil), (key, 1, mac))])
+        // The script has used the codes up.
+        let signed = try check.signatures(
+            check.written(without: []), [found((twin, 0, nil), (key, 0, mac))])
+        #expect(signed.map { Array($0.values.dropFirst()) } == [key])
+    }
+
+    @Test func rowsThatSeveralScriptsNameAreReadOnceAndStopAllOfThem() throws {
+        let key: [SQLValue] = [.blob([1]), .blob([2])]
+        var check = check(
+            Script("one", rows: [search.signed]), Script("two", rows: [search]), Script("three", rows: [search.signed]))
+        #expect(check.steps.count == 2)
+        try check.check([found((key, 1, nil)), found((key, 1, nil))])
+        #expect(Set(check.forged.keys) == [0, 1, 2])
+        #expect(check.written(without: []).isEmpty)
+    }
+
+    /// MariaDB pads the mark of an INSERT that met the row with zeros.
+    @Test(arguments: [[], [UInt8](repeating: 0, count: 36)]) func markOfAnInsertIsNoMAC(mark: [UInt8]) throws {
+        let row = try CheckedRow(found(([.blob([1]), .blob([2])], 1, mark))[0], of: table)
+        #expect(row.mac == nil)
+    }
+}
