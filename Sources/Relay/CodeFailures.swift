@@ -2,12 +2,15 @@ import Domain
 import Log
 import World
 
-/// Wrong codes slow a user's code factors down, and lock the user in the end. They are counted for each factor, across
-/// challenges, relays and restarts.
+/// Wrong codes slow all codes of their user down, and lock them in the end. They are counted for
+/// the user, across factors, challenges, relays and restarts.
 public protocol CodeFailureStore: Sendable {
-    /// Nil when the guards refused: one of the factors has other failures than were read, the user is in another state,
-    /// or the challenge has its end.
-    func countWrong(_ wrong: WrongCode, as operation: Operation) async throws(StoreFailure) -> Closed?
+    /// Returns nil if the guards refused: the user has other failures than were read or is in
+    /// another state, a factor has changed, or the challenge has ended.
+    func countWrong(_ wrong: WrongCode, as operation: Operation) async throws(StoreFailure) -> CountedCode?
+    /// Takes codes again, with no failures, by an approval that the user gave for that. False when
+    /// that lock is over, or when the approval was used.
+    func reopenCodes(_ reopening: CodeReopening, as operation: Operation) async throws(StoreFailure) -> Bool
 }
 
 /// A wrong code, and all factors that it could have been of.
@@ -18,35 +21,61 @@ public struct WrongCode: Sendable {
     public static let event = "code.wrong"
 
     public let user: UserID
-    /// As they were read: nothing is counted where their failures are others by now.
     public let factors: [CodeFactor]
     /// The login that it was for.
     public let challenge: ChallengeID?
     /// In which state the user was; who is frozen may try recovery codes.
     public let state: UserState
-    /// With how many failures of one factor the user is locked.
-    public let guesses: Int
+    /// As it was read: nothing is counted where it is another by now.
+    public let before: CodeLockout
+    public let after: CodeLockout
     public let at: Timestamp
 
+    /// - Parameter guesses: the number of wrong codes in a row that locks.
     public init(
-        user: UserID, factors: [CodeFactor], challenge: ChallengeID?, state: UserState = .active, guesses: Int,
-        at: Timestamp
+        user: UserID, factors: [CodeFactor], challenge: ChallengeID?, state: UserState = .active,
+        before: CodeLockout, guesses: Int, at: Timestamp
     ) {
         self.user = user
         self.factors = Array(factors.prefix(Self.mostFactors))
         self.challenge = challenge
         self.state = state
-        self.guesses = guesses
+        self.before = before
+        after = before.afterWrongCode(limit: guesses, at: at)
+        self.at = at
+    }
+}
+
+/// The outcome of counting a wrong code.
+public struct CountedCode: Sendable, Equatable {
+    /// It was the one that locked the user's codes.
+    public let locked: Bool
+    /// The user's open challenges then, where it did.
+    public let open: [ChallengeID]
+
+    public init(locked: Bool, open: [ChallengeID]) {
+        self.locked = locked
+        self.open = open
+    }
+}
+
+/// The end of a lock of codes by the user's own approval.
+public struct CodeReopening: Sendable {
+    public let user: UserID
+    /// The lock that the approval was given for.
+    public let lockedAt: Timestamp
+    public let approved: Approved
+    public let at: Timestamp
+
+    public init(user: UserID, lockedAt: Timestamp, approved: Approved, at: Timestamp) {
+        self.user = user
+        self.lockedAt = lockedAt
+        self.approved = approved
         self.at = at
     }
 }
 
 extension Relay {
-    /// How long no code of these factors is looked at; nil when one may be.
-    func pause(of factors: [CodeFactor], at now: Timestamp) -> Duration? {
-        factors.compactMap { Failures.wait(after: $0.failures, lastAt: $0.failedAt, at: now) }.max()
-    }
-
     /// False when something has changed since the factors were read: they are to be read again.
     func count(_ wrong: WrongCode, by website: Website, as operation: Operation) async throws(Refusal) -> Bool {
         let counted = try await ask("code") { () async throws(StoreFailure) in
@@ -59,14 +88,37 @@ extension Relay {
                 .website: website.name, .user: wrong.user.text, .challenge: wrong.challenge?.text,
                 .factor: wrong.factors.map(\.kind.rawValue).joined(separator: ","),
             ])
-        if let state = counted.became {
-            metrics.barred(state)
+        if counted.locked {
+            metrics.lockedCodes()
             log.warning(
-                "user.locked",
+                "codes.locked",
                 [.website: website.name, .user: wrong.user.text, .challenge: wrong.challenge?.text])
+            summonCalls()
+            for challenge in counted.open { await goOnWithoutCodes(challenge, of: wrong.user) }
         }
-        for challenge in counted.others { ended(challenge, .locked) }
-        if counted.became != nil { summonCalls() }
         return true
+    }
+
+    /// Continues an open challenge after codes were locked. The phone can still answer it; if there
+    /// is no phone that could, the challenge ends.
+    private func goOnWithoutCodes(_ challenge: ChallengeID, of user: UserID) async {
+        do throws(Refusal) {
+            guard let row = try await cascade(challenge) else { return }
+            let policy = try policy(row.policy, of: challenge)
+            if policy.answers == .website || Cascade(factors: policy.factors).canAnswer(means(of: row)) {
+                await advance(challenge, because: .cameToNothing)
+                return
+            }
+            let now = time.now()
+            let found = try await ask("challenge") { () async throws(StoreFailure) in
+                try await store.challenge(challenge, of: user)
+            }
+            guard let life = try? found?.life.after(.giveUp(.locked), at: now) else { return }
+            let closing = Closing(challenge: challenge, life: life, event: "challenge.ended", at: now)
+            _ = try await end(closing, as: operations.new())
+        } catch {
+            // The challenge ends by its expiry then, and no code is taken for it.
+            log.notice("challenge.without_codes", [.challenge: challenge.text, .error: "\(error)"])
+        }
     }
 }

@@ -111,9 +111,7 @@ extension Relay {
             try await store.probe()
             return nil
         } catch {
-            switch error {
-            case .unavailable(let why), .internal(let why): return why
-            }
+            return error.reason
         }
     }
 }

@@ -1,11 +1,13 @@
 import Bytes
 import Crypto
 import Domain
+import JSON
 import Log
+import Metrics
 import Synchronization
 import World
 
-/// A proof that the caller holds a key, made for one request: read, held to the request and verified.
+/// A proof that the caller holds a key, made for one request: read and held to the request.
 public struct Possession: Sendable, Equatable {
     /// SHA-256 of the key's SubjectPublicKeyInfo.
     public let key: [UInt8]
@@ -24,6 +26,23 @@ public struct Possession: Sendable, Equatable {
     var digested: [UInt8] {
         key + (0..<8).map { UInt8(truncatingIfNeeded: step >> (56 - $0 * 8)) } + Array(id.utf8)
     }
+}
+
+/// A proof whose signature nobody has looked at yet.
+public struct PresentedProof: Sendable, Equatable {
+    public let possession: Possession
+    private let object: JWSObject
+    private let jwk: JSONValue
+
+    /// - Parameter jwk: the key that stands in the proof; `possession` has its thumbprint.
+    public init(_ possession: Possession, signed object: JWSObject, by jwk: JSONValue) {
+        self.possession = possession
+        self.object = object
+        self.jwk = jwk
+    }
+
+    /// Costs a verification, and looks whether the key is a point of the curve.
+    func isSigned() -> Bool { (try? P256PublicKey(jwk: jwk)).map { object.verify($0) } ?? false }
 }
 
 /// What proofs have to hold, so that none can be made long before it is used: the second at which a relay handed it out,
@@ -51,8 +70,18 @@ public final class Nonces: Sendable {
     private let randomness: any Randomness
     private let era: Mutex<Era>
 
-    public init(masterKey: Secret, since start: Timestamp, randomness: any Randomness) {
-        key = Secret(HMAC.sha256(key: masterKey, Array("twoefay proofs".utf8)))
+    public convenience init(masterKey: Secret, since start: Timestamp, randomness: any Randomness) {
+        self.init(key: Self.key(from: masterKey), since: start, randomness: randomness)
+    }
+
+    /// Derives the key that nonces need, from which the master key cannot be computed.
+    static func key(from masterKey: Secret) -> Secret {
+        Secret(HMAC.sha256(key: masterKey, Array("twoefay proofs".utf8)))
+    }
+
+    /// - Parameter key: as `key(from:)` derives it.
+    init(key: Secret, since start: Timestamp, randomness: any Randomness) {
+        self.key = key.locked()
         self.randomness = randomness
         era = Mutex(
             Era(
@@ -138,12 +167,55 @@ extension Operations {
 }
 
 extension Relay {
-    /// The active phone with that key, if the proof was not used before.
-    public func device(provedBy proof: Possession) async throws(Refusal) -> PhoneCredential {
-        let row = try await ask("identify") { () async throws(StoreFailure) in
-            try await store.device(key: proof.key)
+    /// The active phone with that key, if the signature is the key's and the proof was not used before.
+    ///
+    /// A proof under an unknown key costs neither a signature nor, when it comes again, a look into
+    /// the store; a sender has only so many that are new. An unknown key, a wrong signature and a
+    /// phone that is not active get the same answer.
+    public func device(
+        provedBy presented: PresentedProof, from sender: String
+    ) async throws(Refusal) -> PhoneCredential {
+        let key = presented.possession.key
+        switch phoneKeys.answer(to: key, at: time.instant()) {
+        case .unknown:
+            metrics.proofs.add(.unknown)
+            throw .unauthenticated
+        case .known:
+            try requireSigned(presented)
+            guard let row = try await activePhone(key) else {
+                phoneKeys.note(key, isKnown: false, at: time.instant())
+                throw .unauthenticated
+            }
+            return try device(row, presented.possession)
+        case .unsure:
+            guard strangers.take(sender, at: time.instant()) else {
+                metrics.proofs.add(.limited)
+                throw .limited(retryAfter: .seconds(1))
+            }
+            guard let row = try await activePhone(key) else {
+                phoneKeys.note(key, isKnown: false, at: time.instant())
+                throw .unauthenticated
+            }
+            try requireSigned(presented)
+            phoneKeys.note(key, isKnown: true, at: time.instant())
+            strangers.giveBack(sender)
+            return try device(row, presented.possession)
         }
-        guard let row, row.state == .active else { throw .unauthenticated }
+    }
+
+    private func requireSigned(_ presented: PresentedProof) throws(Refusal) {
+        metrics.proofs.add(.signature)
+        guard presented.isSigned() else { throw .unauthenticated }
+    }
+
+    private func activePhone(_ key: [UInt8]) async throws(Refusal) -> DeviceRow? {
+        metrics.proofs.add(.lookup)
+        let row = try await ask("identify") { () async throws(StoreFailure) in try await store.device(key: key) }
+        guard let row, row.state == .active else { return nil }
+        return row
+    }
+
+    private func device(_ row: DeviceRow, _ proof: Possession) throws(Refusal) -> PhoneCredential {
         switch proofs.take(proof, of: row.id, at: time.now()) {
         case .new: return PhoneCredential(row, key: proof.key, isCertified: false, proof: proof)
         case .used:

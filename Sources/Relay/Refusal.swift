@@ -10,8 +10,12 @@ public enum Refusal: Error, Sendable, Equatable {
     case notFound
     case invalid([FieldFault])
     case conflict([FieldFault])
+    /// Too many codes of the user were wrong: none is taken until that is lifted.
+    case codesLocked
     /// A second answer to a challenge that has its end.
     case alreadyDecided(result: String)
+    /// The request was carried out before, and what it answered is not shown a second time.
+    case shownOnce
     case limited(retryAfter: Duration)
     case unavailable
     /// A bug of ours; the log has the details.

@@ -8,7 +8,7 @@ import World
 /// Everything the five verbs need from the store. Storage implements each port beside the SQL of its verb.
 public typealias RelayStore = IdentifyStore & RegisterStore & ActivateStore & BindStore & DeviceStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & FactorStore
-    & AddressStore & PendingStore & WatchStore & CallStore & KeepStore & TidyStore & RepeatStore
+    & AddressStore & PendingStore & WatchStore & RevocationStore & CallStore & KeepStore & TidyStore & RepeatStore
     & ResealStore
 
 /// The product: five verbs over a store and a push service. It holds no connection and blocks no thread, and is shared
@@ -24,15 +24,18 @@ public final class Relay: Sendable {
         /// The store can have no other relay, so whoever left a row there is dead for certain.
         public var isAlone: Bool
         public var retention: Retention
+        public var quotas: Quotas
 
         public init(
-            origin: String, pin: [UInt8], policy: Policy, isAlone: Bool, retention: Retention = Retention()
+            origin: String, pin: [UInt8], policy: Policy, isAlone: Bool, retention: Retention = Retention(),
+            quotas: Quotas = Quotas()
         ) {
             self.origin = origin
             self.pin = pin
             self.policy = policy
             self.isAlone = isAlone
             self.retention = retention
+            self.quotas = quotas
         }
     }
 
@@ -40,10 +43,12 @@ public final class Relay: Sendable {
     let store: any RelayStore
     let push: (any PushProvider)?
     private let ways: Mutex<MessageWays>
-    /// Signs the certificates of phones.
-    let phones: CertificateAuthority
+    /// Issues the certificates of phones.
+    let phones: any PhoneCertificates
     public let operations: Operations
     private let sealers: Mutex<Sealer>
+    /// The state of signing rows anew under the current key.
+    let signing = Mutex<(isRunning: Bool, notBefore: Instant?)>((false, nil))
     let time: any TimeSource
     let randomness: any Randomness
     let log: Log
@@ -53,11 +58,18 @@ public final class Relay: Sendable {
     /// Starts work that nobody waits for, on the loop that asked.
     let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
     public let id: RelayID
-    public let waits = Waits()
+    public let waits: Waits
+    public let quotaUse: QuotaUse
+    let userQuota: UserQuota
+    let quotaNotices = QuotaNotices()
     let watching = Watch()
+    let revocations = Revocations()
     let tidying = Tidying()
     public let nonces: Nonces
     let proofs = Proofs()
+    let phoneKeys = PhoneKeys()
+    /// The budget of proofs under keys that are not known to be a phone's.
+    let strangers = StrangerBudget()
     let peers = Peers()
     /// Of activation codes.
     let senders = Senders()
@@ -71,11 +83,13 @@ public final class Relay: Sendable {
     let news = NewsBudget()
     let calls: CallDesk
 
+    /// - Parameter later: runs work on a later turn of the loop that calls, so that others have their turn in between.
     public init(
         settings: Settings, store: any RelayStore, push: (any PushProvider)?,
-        ways: MessageWays = MessageWays(), calls: (any CallCourier)? = nil, phones: CertificateAuthority,
-        masterKey: Secret, sealer: Sealer, time: any TimeSource, randomness: any Randomness, log: Log,
+        ways: MessageWays = MessageWays(), calls: (any CallCourier)? = nil, phones: any PhoneCertificates,
+        keys: RelayKeys, sealer: Sealer, time: any TimeSource, randomness: any Randomness, log: Log,
         metrics: RelayMetrics = RelayMetrics(), placeOf: @escaping @Sendable (String) -> String? = { _ in nil },
+        later: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() },
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) {
         self.settings = settings
@@ -91,8 +105,11 @@ public final class Relay: Sendable {
         self.metrics = metrics
         self.placeOf = placeOf
         self.spawn = spawn
-        nonces = Nonces(masterKey: masterKey, since: time.now(), randomness: randomness)
-        operations = Operations(masterKey: masterKey, randomness: randomness)
+        waits = Waits(later: later)
+        quotaUse = QuotaUse(settings.quotas)
+        userQuota = UserQuota(settings.quotas)
+        nonces = Nonces(key: keys.proofs, since: time.now(), randomness: randomness)
+        operations = Operations(key: keys.operations, randomness: randomness)
         id = operations.draw()
         metrics.show(waits)
     }
@@ -130,6 +147,10 @@ public final class Relay: Sendable {
             case .internal(let why):
                 metrics.storeFailed(.broken)
                 log.error("store.broken", [.route: what, .reason: why])
+                throw .broken
+            case .forged(let row):
+                metrics.storeFailed(.forged)
+                log.error("row.forged", [.route: what, .row: row])
                 throw .broken
             }
         }

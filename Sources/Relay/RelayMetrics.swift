@@ -10,6 +10,7 @@ public struct RelayMetrics: Sendable {
     private let asked: Counters<Factor?>
     private let begun: Counters<Factor>
     private let codes: Counters<CodeOutcome>
+    let proofs: Counters<ProofStep>
     private let limits: Counters<Limit>
     private let ended: Counters<End>
     private let pushes: Counters<PushOutcome.Word>
@@ -17,6 +18,7 @@ public struct RelayMetrics: Sendable {
     private let backlog = BacklogLevel()
     private let decisionsRefused: Counters<DecisionFault>
     private let barred: Counters<UserState>
+    private let codeLocks: Counter
     private let storeFailures: Counters<StoreFailure.Word>
     private let tidied: Counters<Rubbish.Kind>
     private let waits: WaitsLevel
@@ -53,13 +55,19 @@ public struct RelayMetrics: Sendable {
         codes = registry.counters(
             "twoefay_codes_total",
             "Codes handed in at /backup: right, wrong (counted against the user), void (of a form that none of the user's "
-                + "codes has) or early (not tried: too soon after a wrong one, 429).", by: "outcome")
+                + "codes has), early (not tried: too soon after a wrong one, 429) or locked (not tried: codes are locked, 403).",
+            by: "outcome")
+        proofs = registry.counters(
+            "twoefay_proofs_total",
+            "What DPoP proofs of the right form cost: lookup (the store was asked for the key), signature (one was verified), "
+                + "unknown (refused at once, the key was not found a moment ago), limited (429, the sender has shown too many "
+                + "unknown keys).", by: "step")
         limits = registry.counters(
             "twoefay_limits_reached_total",
             "What was held back: login (a user was asked too often, 429), push (a user was asked without a push), guess "
                 + "(no code is tried so soon after a wrong one, 429), sending (a code or push is not sent again so soon or so "
                 + "often, 429), code (an address has to wait for wrong ones at /verify or /revoke, 429), "
-                + "text (no text message went out).",
+                + "text (no text message went out), requests, held or users (a quota of the caller, 429).",
             by: "limit")
         ended = registry.counters(
             "twoefay_challenges_ended_total",
@@ -87,6 +95,9 @@ public struct RelayMetrics: Sendable {
             "Users whom their own answers locked (wrong numbers) or froze (fraud): nobody asks them until that is lifted.",
             by: ["state"], [.locked, .frozen]
         ) { [$0.rawValue] }
+        codeLocks = registry.counter(
+            "twoefay_codes_locked_total",
+            "Users whose codes were locked after too many wrong ones. Their phones can still approve.")
         calls = CallMetrics(registry)
         storeFailures = registry.counters(
             "twoefay_store_failures_total",
@@ -115,7 +126,11 @@ extension RelayMetrics {
     func reached(_ limit: Limit) { limits.add(limit) }
 
     /// A challenge has its end: a reason is a failure's, a proof is an answer's.
-    func ended(_ reason: Reason?, _ proof: Proof?) { ended.add(End(reason: reason, proof: proof)) }
+    func ended(_ reason: Reason?, _ proof: Proof?) {
+        // A row that somebody has written by hand may say neither.
+        guard reason != nil || proof != nil else { return }
+        ended.add(End(reason: reason, proof: proof))
+    }
 
     func pushed(_ outcome: PushOutcome) { pushes.add(outcome.word) }
 
@@ -130,6 +145,9 @@ extension RelayMetrics {
     /// Locked or frozen.
     func barred(_ state: UserState) { barred.add(state) }
 
+    /// The codes of a user were locked.
+    func lockedCodes() { codeLocks.add() }
+
     /// Whose number it is.
     func show(_ waits: Waits) { self.waits.show(waits) }
 
@@ -138,6 +156,18 @@ extension RelayMetrics {
     }
 
     func storeFailed(_ word: StoreFailure.Word) { storeFailures.add(word) }
+}
+
+/// The cost of a DPoP proof of the right form.
+enum ProofStep: String, CaseIterable {
+    /// The store was asked for the phone with its key.
+    case lookup
+    /// Its signature was verified.
+    case signature
+    /// Refused at once: its key was not found a moment ago.
+    case unknown
+    /// Refused: its sender has shown too many unknown keys.
+    case limited
 }
 
 /// What a relay keeps within bounds.
@@ -154,11 +184,13 @@ enum Limit: String, CaseIterable {
     case code
     /// A user, a country or the day had its share of text messages: none was begun.
     case text
+    /// A caller has as many requests in work, a website as many held or as many users, as its quota allows.
+    case requests, held, users
 }
 
 /// What a code was that a website handed in.
 enum CodeOutcome: String, CaseIterable {
-    case right, wrong, void, early
+    case right, wrong, void, early, locked
 }
 
 extension PushOutcome {
@@ -231,6 +263,6 @@ extension MessageOutcome {
 
 extension StoreFailure {
     enum Word: String, CaseIterable {
-        case unavailable, broken
+        case unavailable, broken, forged
     }
 }

@@ -142,7 +142,7 @@ extension Relay {
     static let keptFor = Duration.seconds(24 * 3600)
 
     public func begin(_ repeatable: Repeatable) async throws(Refusal) -> Repetition {
-        let fresh = operations.new()
+        let fresh = operations.new(isRepeatable: true)
         // Before the store has it: whoever finds it there must find it here.
         running.insert(fresh.id)
         let repetition: Repetition

@@ -2,6 +2,8 @@ import Bytes
 import Crypto
 import Domain
 import Log
+import Synchronization
+import World
 
 /// When the master key has changed, what is sealed under the old one is sealed anew, a few rows at a time, while everything
 /// goes on.
@@ -14,6 +16,8 @@ public protocol ResealStore: Sendable {
     func callbacks(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedSecrets]
     /// Each only where it is the old one still.
     func reseal(_ secrets: [ResealedSecrets]) async throws(StoreFailure)
+    /// Signs the rows that an older key has signed; how many there were.
+    func signAnew() async throws(StoreFailure) -> Int
 }
 
 /// What a website's callbacks are signed with, sealed.
@@ -90,6 +94,24 @@ extension Relay {
             }
             if callbacks > 0 { log.notice("callback.resealed", [.keyID: sealer.currentID, .count: callbacks]) }
             if stuckCallbacks > 0 { log.error("callback.stuck", [.keyID: key, .count: stuckCallbacks]) }
+        }
+        await signAnew()
+    }
+
+    /// All rows are gone through, so this rests for a while once there was nothing to do.
+    private func signAnew() async {
+        let now = time.instant()
+        let isDue = signing.withLock { signing in
+            guard !signing.isRunning, signing.notBefore.map({ $0 <= now }) ?? true else { return false }
+            signing.isRunning = true
+            return true
+        }
+        guard isDue else { return }
+        let count = try? await ask("signAnew") { () async throws(StoreFailure) in try await store.signAnew() }
+        if let count, count > 0 { log.notice("row.signed", [.keyID: sealer.currentID, .count: count]) }
+        signing.withLock { signing in
+            signing.isRunning = false
+            signing.notBefore = count == 0 ? now + .seconds(600) : nil
         }
     }
 

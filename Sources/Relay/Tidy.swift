@@ -15,6 +15,8 @@ public struct Rubbish: Sendable {
     public enum Kind: String, Sendable, CaseIterable {
         /// To requests under an `Idempotency-Key`.
         case answers
+        /// Secrets of operations, from which repeated requests are answered.
+        case secrets
         /// By which text messages are limited.
         case tallies
         /// Of the outbox, which nobody tries any more.
@@ -133,7 +135,7 @@ extension Relay {
         return switch kind {
         case .answers, .tallies: now - Self.keptFor
         case .dead: now - Self.deadFor
-        case .callbacks: now
+        case .callbacks, .secrets: now
         case .activations: now - .seconds(86_400)
         case .codes, .challenges: now - .seconds(86_400 * settings.retention.logins)
         case .audit: now - .seconds(86_400 * settings.retention.audit)

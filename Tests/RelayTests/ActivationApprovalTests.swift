@@ -33,7 +33,7 @@ import World
         // Until it has its end, it is the one to wait for.
         #expect(await person.refusedCode(challenge) == .approvalRequired(challenge, number: number))
         try await person.decide(challenge, .approve, number, by: phone)
-        let operation = rig.relay.operations.new()
+        let operation = rig.relay.operations.new(isRepeatable: true)
         let code = try await person.furtherCode(challenge, as: operation)
         // The same request once more, and then another one: an approval is used once.
         #expect(try await person.furtherCode(challenge, as: rig.relay.operations.again(operation.id)) == code)

@@ -53,10 +53,14 @@ import World
         let code = try addressCode(mail)
         #expect(try await !ada.confirm(Self.mail, ada.wrong(code)))
         #expect(await refusal { try await ada.confirm(Self.mail, code) } == .limited(retryAfter: .seconds(5)))
-        // Each counts for itself.
-        #expect(try await ada.confirm(Self.number, try addressCode(text)))
+        // All codes share one delay, and a right one clears no other factor's failures.
+        let other = try addressCode(text)
+        #expect(await refusal { try await ada.confirm(Self.number, other) } == .limited(retryAfter: .seconds(5)))
         ada.rig.time.advance(by: .seconds(5))
+        #expect(try await ada.confirm(Self.number, other))
+        #expect(try ada.rig.count("SELECT code_failures FROM user") == 1)
         #expect(try await ada.confirm(Self.mail, code))
+        #expect(try ada.rig.count("SELECT code_failures FROM user") == 0)
         #expect(try await states(ada) == ["sms active \(Self.number)", "mail active \(Self.mail)"])
         guard case .conflict = await refusal({ try await ada.confirm(Self.mail, code) }) else {
             throw RigFailure("confirmed twice")

@@ -226,7 +226,8 @@ import World
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
         let isAway = Mutex(true)
-        let store = try Store.watched(at: place.url) { (steps, session) throws(SessionFailure) in
+        let store = try Store.watched(at: place.url, rows: RelayRig.rowAuthenticator()) {
+            (steps, session) throws(SessionFailure) in
             let settles = steps.contains { $0.statement.sql.contains("push.settled") }
             if settles, isAway.withLock({ $0 }) { throw .refused("the disk is full") }
             return try session.run(steps)

@@ -184,7 +184,8 @@ import World
         let rig = try await RelayRig(over: place, time: TestTime())
         let post = try await CodePost(rig, at: try await rig.website("shop", policies: ["number": "0"]))
         let isAway = Mutex(true)
-        let store = try Store.watched(at: place.url) { (steps, session) throws(SessionFailure) in
+        let store = try Store.watched(at: place.url, rows: RelayRig.rowAuthenticator()) {
+            (steps, session) throws(SessionFailure) in
             let settles = steps.contains { $0.values.contains(.text("mail.settled")) }
             if settles, isAway.withLock({ $0 }) { throw .refused("the disk is full") }
             return try session.run(steps)

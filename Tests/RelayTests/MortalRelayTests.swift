@@ -77,7 +77,8 @@ private final class Life: Sendable {
     private func end() { ended.withLock { $0 = true } }
 
     func store(at url: StorageURL) throws -> Store {
-        try Store.watched(at: url) { [self] (steps, session) throws(SessionFailure) in
+        try Store.watched(at: url) {
+            [self] (steps, session) throws(SessionFailure) in
             let claims = steps.contains { $0.statement.sql.contains("SET holder = ?, claim = ?") }
             let settles = steps.contains { $0.values.contains(.text("mail.settled")) }
             if claims, moment == .beforeItsClaim { end() }

@@ -25,7 +25,7 @@ import World
 
     @Test(arguments: StoreKind.all) func tenAreGivenAndReplaceEarlierOnes(kind: StoreKind) async throws {
         let ada = try await person(kind)
-        let operation = ada.rig.relay.operations.new()
+        let operation = ada.rig.relay.operations.new(isRepeatable: true)
         let first = try await ada.addRecoveryCodes(as: operation)
         #expect(Set(first).count == 10)
         #expect(first.allSatisfy { $0.utf8.count == 19 })
@@ -51,10 +51,12 @@ import World
         let codes = try await ada.addRecoveryCodes()
         try stop(ada, state)
         try ada.rig.execute("UPDATE factor SET failures = 4")
+        try ada.rig.execute("UPDATE user SET code_failures = 4")
         let operation = ada.rig.relay.operations.new()
         #expect(try await ada.unlock(by: codes[3].uppercased(), as: operation))
         #expect(try await self.state(ada) == .active)
         #expect(try ada.rig.count("SELECT sum(failures) FROM factor") == 0)
+        #expect(try ada.rig.count("SELECT code_failures FROM user") == 0)
         let noted = "SELECT count(*) FROM audit WHERE event = 'user.unlocked' AND outcome = 'code'"
         #expect(try ada.rig.count(noted) == 1)
         #expect(try ada.rig.count("SELECT count(*) FROM recovery_code WHERE used_at IS NOT NULL") == 1)

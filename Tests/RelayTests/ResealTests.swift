@@ -53,7 +53,7 @@ import World
                 let operation: OperationID = relay.operations.draw()
                 _ = try await store.run(
                     Script(
-                        "insert",
+                        "insert", rows: SignedRows.everythingAdopted,
                         writes: [
                             Step(
                                 ResealTests.insert, .blob(id.bytes), .blob(user.bytes), .blob(secret),

@@ -1,3 +1,4 @@
+import Bytes
 import Domain
 import Relay
 import TestSupport
@@ -31,6 +32,10 @@ import World
         // Nothing of it was kept for when it would be right.
         let asked = try await cast.ask(as: operation.id)
         #expect(asked.challenge == foreseen.challenge)
+        // A nonce follows from nothing, so nobody can really foresee it.
+        let nonce = try #require(Base64URL.decode(shown.nonce))
+        #expect(try await cast.rig.shown(asked.challenge, to: cast.first.credential).nonce != shown.nonce)
+        try cast.rig.execute("UPDATE challenge SET nonce = x'\(Hex.encode(nonce))' WHERE id = x'\(asked.challenge)'")
         #expect(try await cast.told(asked).result == .wait)
         #expect(try await cast.rig.post(answer, asked.challenge, by: cast.first) == .success)
     }

@@ -6,17 +6,31 @@ import World
 
 /// Enrol: a code with which one phone can be bound.
 public protocol ActivateStore: Sendable {
-    /// Until when the code can be used; nil when there is no such user, or its approval cannot be used (any more).
-    func activate(_ activation: NewActivation, website: WebsiteID, as operation: Operation)
-        async throws(StoreFailure) -> Timestamp?
+    /// Returns nil if there is no such user, or its approval cannot be used (any more).
+    func activate(
+        _ activation: NewActivation, website: WebsiteID, secret: StoredSecret?, as operation: Operation
+    ) async throws(StoreFailure) -> Activated?
+}
+
+/// An activation that is stored.
+public struct Activated: Sendable, Equatable {
+    /// Until then the code can be used.
+    public let expiresAt: Timestamp
+    /// The operation's secret as it is stored, sealed.
+    public let secret: [UInt8]?
+
+    public init(expiresAt: Timestamp, secret: [UInt8]?) {
+        self.expiresAt = expiresAt
+        self.secret = secret
+    }
 }
 
 /// The code itself: 120 bits, as text that survives being typed. The store gets its digest alone.
 public struct ActivationCode: Sendable {
     public let text: String
 
-    public init(_ operation: Operation) {
-        text = Base64URL.encode(operation.secret("activation", count: 15))
+    public init(_ secret: OperationSecret) {
+        text = Base64URL.encode(secret.derive("activation", count: 15))
     }
 
     init(text: String) { self.text = text }
@@ -85,17 +99,20 @@ extension Relay {
         if user.isProved, word == nil {
             approvedBy = try await approved(.activation(of: user.id), by: approval, user, website, operation)
         }
-        let code = ActivationCode(operation)
+        let (secret, now) = (drawSecret(), time.now())
         let new = NewActivation(
-            code, for: user.id, approval: approvedBy == nil ? word : .user, approvedBy: approvedBy, at: time.now())
-        let expiresAt = try await ask("activation") { () async throws(StoreFailure) in
-            try await store.activate(new, website: website.id, as: operation)
+            ActivationCode(secret), for: user.id, approval: approvedBy == nil ? word : .user, approvedBy: approvedBy,
+            at: now)
+        let stored = try stored(secret, of: operation, at: now)
+        let activated = try await ask("activation") { () async throws(StoreFailure) in
+            try await store.activate(new, website: website.id, secret: stored, as: operation)
         }
-        guard let expiresAt else { throw approvedBy == nil ? .notFound : Self.noApproval }
+        guard let activated else { throw approvedBy == nil ? .notFound : Self.noApproval }
         log.info(
             "user.activation",
             [.website: website.name, .user: user.id.text, .outcome: new.approval?.rawValue ?? "none"])
-        return activation(code, token: user.token, website: website, expiresAt: expiresAt)
+        let code = ActivationCode(try settled(secret, of: operation, found: activated.secret))
+        return activation(code, token: user.token, website: website, expiresAt: activated.expiresAt)
     }
 
     func activation(

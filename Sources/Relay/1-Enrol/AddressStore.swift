@@ -10,7 +10,7 @@ public protocol AddressStore: Sendable {
     ///
     /// - Parameter hasWord: as for other factors; of an address that the user had at the registration nobody is asked.
     func confirm(
-        address factor: CodeFactor, of user: UserID, code: Int64, hasWord: Bool, at: Timestamp,
+        address factor: CodeFactor, of user: UserID, failures: Int, code: Int64, hasWord: Bool, at: Timestamp,
         as operation: Operation
     ) async throws(StoreFailure) -> Written
     func send(_ sending: CodeSending, as operation: Operation) async throws(StoreFailure) -> SendOutcome

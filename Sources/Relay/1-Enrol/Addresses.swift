@@ -56,7 +56,7 @@ extension Relay {
         }
         for address in wanted { try requireReach(address, address.parameter) }
         let approved = wanted.isEmpty ? nil : try await word(for: wanted, approval, user, website, operation)
-        let now = time.now()
+        let (now, secret) = (time.now(), drawSecret())
         var factors: [NewFactor] = []
         for address in wanted {
             // The row of one that waits already stays, with its count of codes and failures.
@@ -64,7 +64,7 @@ extension Relay {
             factors.append(
                 try factor(
                     for: address, .waiting, inPlaceOf: before, of: user.id, website.id, approved, at: now,
-                    as: operation))
+                    as: operation, secret))
         }
         let writing = UserWriting(
             user: user.id, website: website.id, change: change, addresses: factors,
@@ -97,13 +97,14 @@ extension Relay {
     /// The row of an address, with a key of its own.
     func factor(
         for address: Address, _ state: FactorState, inPlaceOf before: CodeFactor? = nil, of user: UserID,
-        _ website: WebsiteID, _ approved: Approved? = nil, at now: Timestamp, as operation: Operation
+        _ website: WebsiteID, _ approved: Approved? = nil, at now: Timestamp, as operation: Operation,
+        _ secret: OperationSecret
     ) throws(Refusal) -> NewFactor {
         let id = before?.id ?? operation.identifier(address.kind.rawValue)
-        let secret = Secret(operation.secret("\(address.kind.rawValue) secret", count: Self.secretBytes))
         return NewFactor(
             id: id, user: user, kind: address.kind, state: state,
-            sealed: try seal(secret, row: id, kind: address.kind, user: user, website: website),
+            sealed: try seal(
+                secret.factorSecret(address.kind), row: id, kind: address.kind, user: user, website: website),
             counter: before?.counter ?? 0,
             address: address.text, approvedBy: approved, at: now)
     }

@@ -7,6 +7,11 @@ struct Approvable: Sendable {
     /// By which an approval of this is told from an approval of anything else.
     let digest: [UInt8]
     let details: [Context.Detail]
+    var action = Relay.enrolAction
+    /// The factors that may approve; nil where any may that the policy allows.
+    var factors: [Factor]?
+    /// It is asked for from a browser that the website knows.
+    var isKnown = false
     var device: DeviceID?
     /// Where the new phone is.
     var ip: String?
@@ -35,18 +40,28 @@ struct Approvable: Sendable {
         return Approvable(digest: SHA256.hash(what), details: details)
     }
 
+    /// The end of one lock of codes. Only a phone can approve of it: codes are what is locked.
+    static func codes(of user: UserID, lockedAt: Timestamp, isKnown: Bool) -> Approvable {
+        let what = Array("twoefay approval codes".utf8) + user.bytes + Array("\(lockedAt.milliseconds)".utf8)
+        return Approvable(
+            digest: SHA256.hash(what), details: [Context.Detail(label: "unlock", value: "codes")],
+            action: Relay.unlockAction, factors: [.push], isKnown: isKnown)
+    }
+
     private static let factor = Context.Detail(label: "factor", value: Factor.push.rawValue)
 }
 
 extension Relay {
     static let enrolAction = "enrol"
+    static let unlockAction = "unlock"
 
     /// Asks the user. The same operation asks once.
     func askApproval(
         _ approvable: Approvable, of token: UserToken, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Asked {
         var request = LoginRequest(
-            subject: .token(token), ip: approvable.ip, action: Self.enrolAction, details: approvable.details)
+            subject: .token(token), ip: approvable.ip, action: approvable.action, details: approvable.details,
+            factors: approvable.factors, isKnown: approvable.isKnown)
         request.approves = approvable.digest
         request.device = approvable.device
         return try await login(request, by: website, as: operation)

@@ -65,7 +65,7 @@ extension Relay {
         }
     }
 
-    /// A phone that proved its key, and what follows from key and code: the same whenever it sends the same.
+    /// A phone that proved its key. The ids follow from key and code: they are the same whenever it sends the same.
     private struct Candidate: Sendable {
         let enrolment: Enrolment
         let token: UserToken
@@ -74,7 +74,9 @@ extension Relay {
         let sender: String
         let digest: [UInt8]
         let binding: Operation
-        let revocationCode: String
+        /// The secret that this request drew. If another request or relay carries out the change,
+        /// that one's secret is stored and used for the answer.
+        let secret: OperationSecret
         private(set) var device: NewDevice
 
         init(
@@ -89,11 +91,11 @@ extension Relay {
             binding = relay.operations.fixed("bind", digest + key.spkiThumbprint)
             // One key of one user is one phone, however often it is bound.
             let phone = relay.operations.fixed("device", enrolment.user.bytes + key.spkiThumbprint)
-            revocationCode = Base64URL.encode(phone.secret("revocation", count: RevocationCode.bytes))
+            secret = relay.drawSecret()
             device = NewDevice(
                 id: phone.identifier("device"), user: enrolment.user, name: request.name, platform: request.platform,
                 environment: request.environment, pushToken: request.pushToken, publicKey: key.x963,
-                thumbprint: key.spkiThumbprint, revocation: RevocationCode.digest(revocationCode),
+                thumbprint: key.spkiThumbprint, revocation: RevocationCode.digest(RevocationCode.text(secret)),
                 binding: request.binding, at: relay.time.now())
         }
 
@@ -112,7 +114,9 @@ extension Relay {
         var before: Progress?
         while true {
             let progress = try await ask("verify") { () async throws(StoreFailure) in
-                try await store.progress(of: device.id, user: device.user, code: candidate.digest, at: time.now())
+                try await store.progress(
+                    of: device.id, user: device.user, code: candidate.digest, binding: candidate.binding.id,
+                    at: time.now())
             }
             guard progress != before, let code = progress.code else { throw .unauthenticated }
             before = progress
@@ -130,8 +134,13 @@ extension Relay {
             switch (phone.state, phone.approval) {
             case (.active, _):
                 // The answer holds the revocation code, which an old request must not bring to light.
-                guard time.now() < usedAt + NewActivation.lifetime else { throw .unauthenticated }
-                return .bound(try bound(candidate))
+                guard time.now() < usedAt + NewActivation.lifetime, let secret = progress.secret else {
+                    throw .unauthenticated
+                }
+                let code = RevocationCode.text(try opened(secret, of: candidate.binding.id))
+                // Bound again since with another code, the phone has got another revocation code too.
+                guard RevocationCode.digest(code) == phone.revocation else { throw .unauthenticated }
+                return .bound(try await bound(candidate, revocationCode: code))
             case (.waiting, let challenge?):
                 if let waiting = try await wait(candidate, challenge, progress, code) { return waiting }
             default: throw .unauthenticated
@@ -142,8 +151,10 @@ extension Relay {
     private func use(_ candidate: Candidate, approval: ChallengeID?) async throws(Refusal) {
         let device = approval.map { candidate.waiting(for: $0) } ?? candidate.device
         let slots = candidate.website.policy.devices
+        let secret = try stored(candidate.secret, of: candidate.binding.id, until: device.at + NewActivation.lifetime)
         let outcome = try await ask("verify") { () async throws(StoreFailure) in
-            try await store.bind(device, digest: candidate.digest, slots: slots, as: candidate.binding)
+            try await store.bind(
+                device, digest: candidate.digest, slots: slots, secret: secret, as: candidate.binding)
         }
         try report(outcome, device.state == .active ? "device.bound" : "device.waiting", candidate)
     }
@@ -170,22 +181,30 @@ extension Relay {
         }
     }
 
-    private func bound(_ candidate: Candidate) throws(Refusal) -> Bound {
+    private func bound(_ candidate: Candidate, revocationCode: String) async throws(Refusal) -> Bound {
+        phoneKeys.forget(candidate.key.spkiThumbprint)
         let device = candidate.device.id
         return Bound(
-            device: device, certificate: try certificate(for: candidate.key, of: device),
-            revocationCode: candidate.revocationCode)
+            device: device, certificate: try await certificate(for: candidate.key, of: device),
+            revocationCode: revocationCode)
     }
 
-    /// For its key, and no longer than other certificates of phones.
-    func certificate(for key: P256PublicKey, of device: DeviceID) throws(Refusal) -> String {
-        do {
-            let certificate = try phones.issueClient(
-                uri: Self.deviceURI + device.text, key: key, days: Self.certificateDays, at: time.now())
-            return String(decoding: try certificate.pem(), as: UTF8.self)
+    /// Issues a certificate for the phone's key, as long-lived as those of other phones.
+    ///
+    /// If the authority does not answer, the phone is told to try again. The binding stays in the
+    /// store, and the repeated request finds it.
+    func certificate(for key: P256PublicKey, of device: DeviceID) async throws(Refusal) -> String {
+        do throws(CertificateFailure) {
+            return try await phones.certificate(for: key, of: device, at: time.now())
         } catch {
-            log.error("device.certificate", [.device: device.text, .error: "\(error)"])
-            throw .broken
+            switch error {
+            case .unavailable(let reason):
+                log.warning("device.certificate", [.device: device.text, .reason: reason])
+                throw .unavailable
+            case .failed(let reason):
+                log.error("device.certificate", [.device: device.text, .error: reason])
+                throw .broken
+            }
         }
     }
 }
@@ -248,13 +267,16 @@ extension Relay {
     }
 
     private func admit(_ candidate: Candidate, by challenge: ChallengeID) async throws(Refusal) {
+        let now = time.now()
         let admission = Admission(
             device: candidate.device.id, user: candidate.device.user, challenge: challenge,
-            approves: candidate.approvable.digest, code: candidate.digest, at: time.now())
+            approves: candidate.approvable.digest, code: candidate.digest,
+            revocation: RevocationCode.digest(RevocationCode.text(candidate.secret)), at: now)
+        let secret = try stored(candidate.secret, of: candidate.binding.id, until: now + NewActivation.lifetime)
         let slots = candidate.website.policy.devices
         let operation = operations.fixed("admit", challenge.bytes + admission.device.bytes)
         let outcome = try await ask("verify") { () async throws(StoreFailure) in
-            try await store.admit(admission, slots: slots, as: operation)
+            try await store.admit(admission, slots: slots, secret: secret, as: operation)
         }
         try report(outcome, "device.bound", candidate)
     }

@@ -7,16 +7,24 @@ public protocol BindStore: Sendable {
     /// The user and its website for a token, or nil.
     func enrolment(of token: UserToken) async throws(StoreFailure) -> Enrolment?
     /// How far a phone of this user has come with this code.
-    func progress(of device: DeviceID, user: UserID, code digest: [UInt8], at: Timestamp)
+    ///
+    /// - Parameter binding: the operation that is, or will be, the use of this code by this phone.
+    func progress(of device: DeviceID, user: UserID, code digest: [UInt8], binding: OperationID, at: Timestamp)
         async throws(StoreFailure) -> Progress
     /// Uses the code and binds the phone, as the guards allow it: one that the user has to approve of waits.
-    func bind(_ device: NewDevice, digest: [UInt8], slots: Int, as operation: Operation)
+    ///
+    /// - Parameter secret: what the phone's revocation code is derived from; stored if the phone need not wait.
+    func bind(_ device: NewDevice, digest: [UInt8], slots: Int, secret: StoredSecret, as operation: Operation)
         async throws(StoreFailure) -> BindOutcome
     /// A waiting phone waits for another challenge from now on. False when it does not wait for that one.
     func await(_ next: ChallengeID, insteadOf challenge: ChallengeID, device: DeviceID)
         async throws(StoreFailure) -> Bool
     /// Uses the approval and makes the waiting phone an active one.
-    func admit(_ admission: Admission, slots: Int, as operation: Operation) async throws(StoreFailure) -> BindOutcome
+    ///
+    /// - Parameter secret: as for `bind`, and under the same operation.
+    func admit(
+        _ admission: Admission, slots: Int, secret: StoredSecret, as operation: Operation
+    ) async throws(StoreFailure) -> BindOutcome
     /// Binds or replaces the one keyless phone that a website keeps for its user, unless an operator has taken it away.
     func bindByWebsite(_ device: NewDevice, website: WebsiteID, as operation: Operation)
         async throws(StoreFailure) -> WebsiteBindOutcome
@@ -61,10 +69,13 @@ public struct Progress: Sendable, Equatable {
         public let state: DeviceState
         /// While it waits.
         public let approval: ChallengeID?
+        /// The digest of its revocation code.
+        public let revocation: [UInt8]?
 
-        public init(state: DeviceState, approval: ChallengeID?) {
+        public init(state: DeviceState, approval: ChallengeID?, revocation: [UInt8]?) {
             self.state = state
             self.approval = approval
+            self.revocation = revocation
         }
     }
 
@@ -74,12 +85,15 @@ public struct Progress: Sendable, Equatable {
     /// Nil when the user has no such code.
     public let code: Code?
     public let phone: Phone?
+    /// The secret of the binding, sealed; nil until the phone is active, and once its time is over.
+    public let secret: [UInt8]?
 
-    public init(isProved: Bool, isAsked: Bool, code: Code?, phone: Phone?) {
+    public init(isProved: Bool, isAsked: Bool, code: Code?, phone: Phone?, secret: [UInt8]?) {
         self.isProved = isProved
         self.isAsked = isAsked
         self.code = code
         self.phone = phone
+        self.secret = secret
     }
 }
 
@@ -118,5 +132,7 @@ public struct Admission: Sendable {
     public let approves: [UInt8]
     /// The digest of the code that it came with.
     public let code: [UInt8]
+    /// The digest of its revocation code, which is drawn only now.
+    public let revocation: [UInt8]
     public let at: Timestamp
 }

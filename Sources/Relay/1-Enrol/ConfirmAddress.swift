@@ -16,9 +16,10 @@ extension Relay {
                 try await store.sentCodes(of: waiting.id, at: now)
             }
             return sent.first { waiting.accepts(code, secret: secret, counter: $0) }
-        } write: { (waiting, counter, now) async throws(StoreFailure) in
+        } write: { (waiting, failures, counter, now) async throws(StoreFailure) in
             try await store.confirm(
-                address: waiting, of: user.id, code: counter, hasWord: hasWord(nil, website), at: now, as: operation)
+                address: waiting, of: user.id, failures: failures, code: counter, hasWord: hasWord(nil, website),
+                at: now, as: operation)
         }
     }
 
@@ -28,6 +29,7 @@ extension Relay {
     ) async throws(Refusal) {
         let user = try await user(named: username, of: website)
         guard user.state == .active else { throw Self.barred(user.state) }
+        guard !user.codes.isLocked else { throw .codesLocked }
         try await sendCode(to: address, of: user, by: website, as: operation)
     }
 

@@ -73,6 +73,10 @@ public struct DeviceChange: Sendable {
 public enum RevocationCode {
     static let bytes = 15
 
+    static func text(_ secret: OperationSecret) -> String {
+        Base64URL.encode(secret.derive("revocation", count: bytes))
+    }
+
     static func isOne(_ code: String) -> Bool { Base64URL.decode(code)?.count == bytes }
 
     public static func digest(_ code: String) -> [UInt8] { SHA256.hash(Array(code.utf8)) }
@@ -142,7 +146,7 @@ extension Relay {
             try requireUsable(token, of: phone.platform)
             change.pushToken = token
         }
-        let certificate = renews ? try certificate(for: key, of: phone.id) : nil
+        let certificate = renews ? try await certificate(for: key, of: phone.id) : nil
         // The renewal too is written down, and given only to a phone that is active still.
         guard try await apply(change, phone.website.name, as: operations.by(phone)) else { throw .unauthenticated }
         return certificate

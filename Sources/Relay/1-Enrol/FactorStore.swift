@@ -12,21 +12,28 @@ public protocol FactorStore: Sendable {
         async throws(StoreFailure) -> EnrolOutcome
     /// The waiting factor counts from now on, in the place of one that did.
     ///
-    /// - Parameter hasWord: the website's word is enough; without, the user has approved of it, or nothing is bound of the
-    ///   user's own yet.
+    /// - Parameters:
+    ///   - failures: wrong codes of the user in a row, as they were read.
+    ///   - hasWord: the website's word is enough; without, the user has approved of it, or nothing is bound of the
+    ///     user's own yet.
     func confirm(
-        _ factor: CodeFactor, of user: UserID, counter: Int64, hasWord: Bool, at: Timestamp, as operation: Operation
+        _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, hasWord: Bool, at: Timestamp,
+        as operation: Operation
     ) async throws(StoreFailure) -> Written
     /// A hardware token was found again: its next counter.
-    func resynchronise(_ factor: CodeFactor, of user: UserID, counter: Int64, at: Timestamp, as operation: Operation)
-        async throws(StoreFailure) -> Written
+    func resynchronise(
+        _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, at: Timestamp, as operation: Operation
+    ) async throws(StoreFailure) -> Written
     /// Drops the factor of that kind, whether it counts or waits. False when there was none.
     func drop(_ kind: Factor, of user: UserID, by doer: Doer, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> Bool
-    /// Uses a recovery code up and makes the user active, with no failures. False when there is no such code left, or the
-    /// user is active, or locked by an operator.
-    func unlock(_ user: UserID, recovery digest: [UInt8], at: Timestamp, as operation: Operation)
-        async throws(StoreFailure) -> Bool
+    /// Uses a recovery code up and makes the user active, with no wrong numbers and no wrong recovery codes. False when
+    /// there is no such code left, codes are locked or have other failures than were read, or the user is active or
+    /// locked by an operator.
+    func unlock(
+        _ user: UserID, recovery digest: [UInt8], of factor: FactorID, failures: Int, at: Timestamp,
+        as operation: Operation
+    ) async throws(StoreFailure) -> Bool
     /// What the audit calls the change that this operation made; nil where it has made none.
     func noted(_ operation: OperationID) async throws(StoreFailure) -> String?
 }
@@ -87,17 +94,23 @@ public struct Enrolling: Sendable {
     public let hasWord: Bool
     /// Of recovery codes: their digests.
     public let codes: [[UInt8]]
+    /// The secret that a repetition answers with.
+    public let secret: StoredSecret?
 
-    public init(_ factor: NewFactor, mayReplace: Bool, hasWord: Bool, codes: [[UInt8]] = []) {
+    public init(
+        _ factor: NewFactor, mayReplace: Bool, hasWord: Bool, codes: [[UInt8]] = [], secret: StoredSecret? = nil
+    ) {
         self.factor = factor
         self.mayReplace = mayReplace
         self.hasWord = hasWord
         self.codes = codes
+        self.secret = secret
     }
 }
 
 public enum EnrolOutcome: Sendable, Equatable {
-    case done
+    /// With the operation's secret as it is stored, sealed.
+    case done(secret: [UInt8]?)
     /// There is no such user (any more).
     case gone
     /// The user is locked or frozen.
@@ -173,18 +186,21 @@ extension Relay {
     }
 
     /// Writes a factor down.
-    func enrol(_ enrolling: Enrolling, for user: UserRow, by website: Website, as operation: Operation)
-        async throws(Refusal)
-    {
+    ///
+    /// - Returns: the operation's secret as it is stored, sealed.
+    func enrol(
+        _ enrolling: Enrolling, for user: UserRow, by website: Website, as operation: Operation
+    ) async throws(Refusal) -> [UInt8]? {
         let factor = enrolling.factor
         let outcome = try await ask("enrol") { () async throws(StoreFailure) in
             try await store.enrol(enrolling, website: website.id, as: operation)
         }
         switch outcome {
-        case .done:
+        case .done(let secret):
             log.info(
                 factor.state == .active ? "factor.bound" : "factor.waiting",
                 [.website: website.name, .user: user.id.text, .factor: factor.kind.rawValue])
+            return secret
         case .gone: throw .notFound
         case .barred(let state): throw Self.barred(state)
         case .taken:

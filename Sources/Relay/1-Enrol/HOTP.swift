@@ -43,7 +43,7 @@ extension Relay {
             sealed: try seal(seed.secret, row: id, kind: .hotp, user: user.id, website: website.id),
             algorithm: shape.algorithm, digits: shape.digits, counter: seed.counter, approvedBy: approved,
             at: operation.begunAt ?? time.now())
-        try await enrol(
+        _ = try await enrol(
             Enrolling(factor, mayReplace: false, hasWord: hasWord(approved, website)), for: user, by: website,
             as: operation)
         guard let row = try await factors(of: user.id).first(where: { $0.kind == .hotp && $0.state == .active }) else {
@@ -70,8 +70,9 @@ extension Relay {
                 isFirst = token.accepts(first, secret: secret, counter: counter)
             }
             return nil
-        } write: { (token, counter, now) async throws(StoreFailure) in
-            try await self.store.resynchronise(token, of: user.id, counter: counter, at: now, as: operation)
+        } write: { (token, failures, counter, now) async throws(StoreFailure) in
+            try await self.store.resynchronise(
+                token, of: user.id, failures: failures, counter: counter, at: now, as: operation)
         }
     }
 }

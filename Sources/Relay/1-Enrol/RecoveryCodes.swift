@@ -9,40 +9,43 @@ extension Relay {
     ) async throws(Refusal) -> [String] {
         let user = try await user(named: username, of: website)
         let approved = try await word(for: .recovery, approval: approval, user, website, operation)
-        let codes = RecoveryCode.codes(operation)
+        let (drawn, now) = (drawSecret(), operation.begunAt ?? time.now())
+        let codes = RecoveryCode.codes(drawn)
         let factor = NewFactor(
             id: operation.identifier("recovery"), user: user.id, kind: .recovery, state: .active, sealed: nil,
-            algorithm: .sha256, digits: RecoveryCode.letters, approvedBy: approved,
-            at: operation.begunAt ?? time.now())
-        try await enrol(
+            algorithm: .sha256, digits: RecoveryCode.letters, approvedBy: approved, at: now)
+        let found = try await enrol(
             Enrolling(
                 factor, mayReplace: true, hasWord: hasWord(approved, website),
-                codes: codes.compactMap { RecoveryCode.digest($0, user: user.id) }),
+                codes: codes.compactMap { RecoveryCode.digest($0, user: user.id) },
+                secret: try stored(drawn, of: operation, at: now)),
             for: user, by: website, as: operation)
-        return codes
+        return RecoveryCode.codes(try settled(drawn, of: operation, found: found))
     }
 
     /// Whoever has one of these codes is the user: it lifts a lock or a freeze that no operator has made. False for a
-    /// wrong one, which counts.
+    /// wrong one, which counts. A lock of codes it cannot lift: it is a code itself.
     public func unlock(
         username: String, code: String, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Bool {
         if operation.mayHaveRun, let noted = try await noted(operation) { return noted != WrongCode.event }
         for _ in 0..<Self.mostReadings {
             let user = try await user(named: username, of: website)
+            guard user.state == .active || user.stoppedBy != .operator else { throw .stopped("user unlock") }
+            guard !user.codes.isLocked else { throw .codesLocked }
             guard user.state != .active else { return true }
-            guard user.stoppedBy != .operator else { throw .stopped("user unlock") }
             let now = time.now()
             guard let factor = try await factors(of: user.id).first(where: { $0.kind == .recovery }) else {
                 throw .conflict([FieldFault("otp", .state, "is for recovery codes, of which the user has none")])
             }
-            if let pause = pause(of: [factor], at: now) {
+            if let pause = user.codes.pause(at: now) {
                 metrics.reached(.guess)
                 throw .limited(retryAfter: pause)
             }
             if let digest = RecoveryCode.digest(code, user: user.id) {
                 let unlocked = try await ask("unlock") { () async throws(StoreFailure) in
-                    try await store.unlock(user.id, recovery: digest, at: now, as: operation)
+                    try await store.unlock(
+                        user.id, recovery: digest, of: factor.id, failures: user.codes.failures, at: now, as: operation)
                 }
                 if unlocked {
                     log.notice(
@@ -53,7 +56,7 @@ extension Relay {
             }
             let wrong = WrongCode(
                 user: user.id, factors: [factor], challenge: nil, state: user.state,
-                guesses: website.policy.guesses, at: now)
+                before: user.codes, guesses: website.policy.guesses, at: now)
             if try await count(wrong, by: website, as: operation) { return false }
         }
         throw .unavailable

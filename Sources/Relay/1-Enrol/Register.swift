@@ -4,8 +4,10 @@ import World
 
 /// Enrol: a website makes a user known, looks at it, and forgets it.
 public protocol RegisterStore: Sendable {
-    func register(_ user: NewUser, activation: NewActivation, as operation: Operation)
+    func register(_ user: NewUser, activation: NewActivation, secret: StoredSecret?, as operation: Operation)
         async throws(StoreFailure) -> RegisterOutcome
+    /// Counts the users of the website, up to `most`.
+    func countUsers(of website: WebsiteID, upTo most: Int) async throws(StoreFailure) -> Int
     func user(named username: String, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
     func user(token: UserToken, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
     func devices(of user: UserID, at: Timestamp) async throws(StoreFailure) -> [DeviceView]
@@ -41,7 +43,8 @@ public struct NewUser: Sendable {
 }
 
 public enum RegisterOutcome: Sendable, Equatable {
-    case registered(activationExpiresAt: Timestamp)
+    /// With the operation's secret as it is stored, sealed.
+    case registered(activationExpiresAt: Timestamp, secret: [UInt8]?)
     case taken(username: Bool, email: Bool, phone: Bool)
     /// The website was disabled between the look-up and the change.
     case websiteGone
@@ -62,11 +65,12 @@ public struct UserRow: Sendable, Equatable {
     public let challenge: ChallengeID?
     /// Who made it what it is, where it is not active.
     public let stoppedBy: Doer?
+    public let codes: CodeLockout
 
     public init(
         id: UserID, token: UserToken, username: String, email: String?, phone: String?, displayName: String?,
         language: String?, state: UserState, isProved: Bool, challenge: ChallengeID?,
-        stoppedBy: Doer?
+        stoppedBy: Doer?, codes: CodeLockout
     ) {
         self.id = id
         self.token = token
@@ -79,6 +83,7 @@ public struct UserRow: Sendable, Equatable {
         self.isProved = isProved
         self.challenge = challenge
         self.stoppedBy = stoppedBy
+        self.codes = codes
     }
 }
 
@@ -117,6 +122,12 @@ extension Registration {
     }
 }
 
+extension UserToken {
+    fileprivate init(_ secret: OperationSecret) {
+        self.init(leading: secret.derive("token", count: 16))
+    }
+}
+
 extension Relay {
     /// To the addresses that a code has to confirm. What cannot be sent now is sent when the website asks for it.
     private func sendFirstCodes(to registration: Registration, by website: Website, as operation: Operation) async {
@@ -129,28 +140,35 @@ extension Relay {
     public func register(
         _ registration: Registration, by website: Website, as operation: Operation
     ) async throws(Refusal) -> (token: UserToken, activation: Activation) {
+        try await keepUserQuota(of: website)
         let now = time.now()
         let id: UserID = operation.identifier("user")
+        let secret = drawSecret()
         let isVouched = website.policy.addresses == .vouched
         var factors: [NewFactor] = []
         for address in registration.addresses {
             factors.append(
                 try factor(
-                    for: address, isVouched ? .active : .waiting, of: id, website.id, at: now, as: operation))
+                    for: address, isVouched ? .active : .waiting, of: id, website.id, at: now, as: operation,
+                    secret))
         }
         let user = NewUser(
-            id: id, token: operation.identifier("token"), website: website.id, registration: registration,
-            factors: factors, createdAt: now)
-        let code = ActivationCode(operation)
-        let activation = NewActivation(code, for: user.id, approval: website.policy.activationApproval, at: now)
+            id: id, token: UserToken(secret), website: website.id, registration: registration, factors: factors,
+            createdAt: now)
+        let activation = NewActivation(
+            ActivationCode(secret), for: user.id, approval: website.policy.activationApproval, at: now)
+        let stored = try stored(secret, of: operation, at: now)
         let outcome = try await ask("register") { () async throws(StoreFailure) in
-            try await store.register(user, activation: activation, as: operation)
+            try await store.register(user, activation: activation, secret: stored, as: operation)
         }
         switch outcome {
-        case .registered(let expiresAt):
+        case .registered(let expiresAt, let found):
+            userQuota.registered(website.id)
             log.info("user.registered", [.website: website.name, .user: user.id.text])
             if !isVouched { await sendFirstCodes(to: registration, by: website, as: operation) }
-            return (user.token, self.activation(code, token: user.token, website: website, expiresAt: expiresAt))
+            let settled = try settled(secret, of: operation, found: found)
+            let (token, code) = (UserToken(settled), ActivationCode(settled))
+            return (token, self.activation(code, token: token, website: website, expiresAt: expiresAt))
         case .taken(let username, let email, let phone):
             var faults: [FieldFault] = []
             if username { faults.append(FieldFault("username", .taken, "is a user of this website already")) }
@@ -159,6 +177,21 @@ extension Relay {
             throw .conflict(faults)
         case .websiteGone: throw .unauthenticated
         }
+    }
+
+    /// A website that has, or registers, too many users is told so before anything is written.
+    private func keepUserQuota(of website: Website) async throws(Refusal) {
+        var verdict = userQuota.take(website.id, at: time.instant())
+        if case .count = verdict, let most = settings.quotas.users {
+            let users = try await ask("register") { () async throws(StoreFailure) in
+                try await store.countUsers(of: website.id, upTo: most)
+            }
+            userQuota.counted(users, of: website.id, at: time.instant())
+            verdict = userQuota.take(website.id, at: time.instant())
+        }
+        guard case .refused(let pause) = verdict else { return }
+        exceeded(.users, by: website.name)
+        throw .limited(retryAfter: pause)
     }
 
     public func user(named username: String, of website: Website) async throws(Refusal) -> UserRow {

@@ -19,24 +19,9 @@ final class Senders: Sendable {
         var until: Instant
     }
 
-    /// The older half goes when the newer is full, so that memory is bounded whatever is sent from wherever.
-    private struct Records {
-        var newer: [String: Record] = [:]
-        var older: [String: Record] = [:]
+    private let records: Mutex<Generations<String, Record>>
 
-        mutating func set(_ record: Record, for sender: String, half: Int) {
-            if newer[sender] == nil, newer.count >= half {
-                older = newer
-                newer = [:]
-            }
-            newer[sender] = record
-        }
-    }
-
-    private let half: Int
-    private let records = Mutex(Records())
-
-    init(most: Int = 16_384) { half = most / 2 }
+    init(most: Int = 16_384) { records = Mutex(Generations(most: most)) }
 
     /// Before anything is looked up. One at a time is taken from a sender that is slowed: many at once are many guesses.
     ///
@@ -49,7 +34,7 @@ final class Senders: Sendable {
             }
             guard now >= record.until else { return (record.until - now, nil) }
             record.until = now + Self.pause(after: record.wrong)
-            records.set(record, for: sender, half: half)
+            records[sender] = record
             return (nil, record.until)
         }
         if let pause { throw .limited(retryAfter: pause) }
@@ -68,7 +53,7 @@ final class Senders: Sendable {
                 record.wrong += 1
                 record.until = record.wrong < Self.free ? now : now + Self.pause(after: record.wrong)
             }
-            records.set(record, for: sender, half: half)
+            records[sender] = record
             return record.wrong
         }
     }
@@ -81,14 +66,14 @@ final class Senders: Sendable {
         records.withLock { records in
             guard var record = record(of: sender, in: records, at: now), record.until == until else { return }
             record.until = now
-            records.set(record, for: sender, half: half)
+            records[sender] = record
         }
     }
 
-    var count: Int { records.withLock { $0.newer.count + $0.older.count } }
+    var count: Int { records.withLock { $0.count } }
 
-    private func record(of sender: String, in records: Records, at now: Instant) -> Record? {
-        guard let record = records.newer[sender] ?? records.older[sender], now < record.until + Self.memory else {
+    private func record(of sender: String, in records: Generations<String, Record>, at now: Instant) -> Record? {
+        guard let record = records[sender], now < record.until + Self.memory else {
             return nil
         }
         return record

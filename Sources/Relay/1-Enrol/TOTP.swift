@@ -30,9 +30,6 @@ public struct CodeShape: Sendable, Equatable {
 }
 
 extension Relay {
-    /// RFC 4226 §4: 160 bits.
-    static let secretBytes = 20
-
     /// A new secret for the user's app. It counts once a first code has shown that the app has it; until then one that was
     /// there before does.
     public func addTOTP(
@@ -42,15 +39,18 @@ extension Relay {
         let approved = try await word(for: .totp, approval: approval, user, website, operation)
         let now = operation.begunAt ?? time.now()
         let id: FactorID = operation.identifier("totp")
-        let secret = Secret(operation.secret("totp secret", count: Self.secretBytes))
+        let drawn = drawSecret()
+        let secret = drawn.factorSecret(.totp)
         let factor = NewFactor(
             id: id, user: user.id, kind: .totp, state: .waiting,
             sealed: try seal(secret, row: id, kind: .totp, user: user.id, website: website.id),
             algorithm: shape.algorithm, digits: shape.digits, period: shape.period, approvedBy: approved, at: now)
-        try await enrol(
-            Enrolling(factor, mayReplace: true, hasWord: hasWord(approved, website)), for: user, by: website,
-            as: operation)
-        let text = Base32.encode(secret.reveal())
+        let found = try await enrol(
+            Enrolling(
+                factor, mayReplace: true, hasWord: hasWord(approved, website),
+                secret: try stored(drawn, of: operation, at: now)), for: user, by: website, as: operation)
+        let settled = try settled(drawn, of: operation, found: found)
+        let text = Base32.encode(settled.factorSecret(.totp).reveal())
         return TOTPSetup(
             secret: text, uri: shape.uri(secret: text, issuer: website.displayName, account: user.username),
             expiresAt: now + Self.confirmationTime)
@@ -73,9 +73,10 @@ extension Relay {
             return (step - 1...step + 1).first {
                 $0 > waiting.counter && waiting.accepts(code, secret: secret, counter: $0)
             }
-        } write: { (waiting, step, now) async throws(StoreFailure) in
+        } write: { (waiting, failures, step, now) async throws(StoreFailure) in
             try await self.store.confirm(
-                waiting, of: user.id, counter: step, hasWord: self.hasWord(nil, website), at: now, as: operation)
+                waiting, of: user.id, failures: failures, counter: step, hasWord: self.hasWord(nil, website), at: now,
+                as: operation)
         }
     }
 
@@ -93,6 +94,11 @@ extension Relay {
                 .outcome: Doer.website.rawValue,
             ])
     }
+}
+
+extension OperationSecret {
+    /// The secret that the codes of a factor are made of. RFC 4226 §4: 160 bits.
+    func factorSecret(_ kind: Factor) -> Secret { Secret(derive("\(kind.rawValue) secret", count: 20)) }
 }
 
 extension CodeFactor {

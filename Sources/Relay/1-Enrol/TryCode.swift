@@ -13,17 +13,19 @@ extension Relay {
     /// - Parameters:
     ///   - pick: the factor that it is for; where there is none the code is for nothing.
     ///   - check: the counter that the code is right for.
+    ///   - write: gets the factor, the user's wrong codes as they were read, the counter, and the time.
     func trying(
         _ parameter: String, of known: UserRow, by website: Website, as operation: Operation,
         pick: ([CodeFactor], Timestamp) -> CodeFactor?,
         check: (CodeFactor, Secret, Timestamp) async throws(Refusal) -> Int64?,
-        write: (CodeFactor, Int64, Timestamp) async throws(StoreFailure) -> Written
+        write: (CodeFactor, Int, Int64, Timestamp) async throws(StoreFailure) -> Written
     ) async throws(Refusal) -> Bool {
         // Under an operation that may have run, what it did is done.
         if operation.mayHaveRun, let noted = try await noted(operation) { return noted != WrongCode.event }
         for _ in 0..<Self.mostReadings {
             let user = try await user(named: known.username, of: website)
             guard user.state == .active else { throw Self.barred(user.state) }
+            guard !user.codes.isLocked else { throw .codesLocked }
             let factors = try await factors(of: user.id)
             let now = time.now()
             guard let factor = pick(factors, now),
@@ -32,13 +34,13 @@ extension Relay {
                 throw .conflict([FieldFault(parameter, .state, "has nothing that this code could be for")])
             }
             try requireWord(for: factor, parameter, user, website)
-            if let pause = pause(of: [factor], at: now) {
+            if let pause = user.codes.pause(at: now) {
                 metrics.reached(.guess)
                 throw .limited(retryAfter: pause)
             }
             if let counter = try await check(factor, secret, now) {
                 let written = try await ask("code") { () async throws(StoreFailure) in
-                    try await write(factor, counter, now)
+                    try await write(factor, user.codes.failures, counter, now)
                 }
                 switch written {
                 case .changed: continue
@@ -50,7 +52,8 @@ extension Relay {
                 }
             }
             let wrong = WrongCode(
-                user: user.id, factors: [factor], challenge: nil, guesses: website.policy.guesses, at: now)
+                user: user.id, factors: [factor], challenge: nil, before: user.codes,
+                guesses: website.policy.guesses, at: now)
             if try await count(wrong, by: website, as: operation) { return false }
         }
         throw .unavailable

@@ -11,16 +11,21 @@ public protocol AskStore: Sendable {
         async throws(StoreFailure) -> AskOutcome
 }
 
-/// How often a user may be asked in the time that begins at `since`.
+/// Limits on the logins and pushes of a user in the time that begins at `since`. Logins from
+/// browsers that the website knows and logins from other browsers have separate budgets, so nobody
+/// uses up the budget of the user's own browsers.
 public struct AskLimits: Sendable {
     public let since: Timestamp
     public let logins: Int
     public let pushes: Int
+    /// The limits are those of known browsers.
+    public let isKnown: Bool
 
-    public init(since: Timestamp, logins: Int, pushes: Int) {
+    public init(since: Timestamp, logins: Int, pushes: Int, isKnown: Bool = false) {
         self.since = since
         self.logins = logins
         self.pushes = pushes
+        self.isKnown = isKnown
     }
 }
 
@@ -86,14 +91,19 @@ public struct Askable: Sendable, Equatable {
     public let phones: [Phone]
     /// Kinds of active code factors.
     public let codes: [Factor]
+    /// No code of the user is taken now.
+    public let areCodesLocked: Bool
     /// When the challenge was asked that must count no more before there is room for another; nil while there is room.
     public let limitedBy: Timestamp?
 
-    public init(user: UserID, username: String, phones: [Phone], codes: [Factor], limitedBy: Timestamp?) {
+    public init(
+        user: UserID, username: String, phones: [Phone], codes: [Factor], areCodesLocked: Bool, limitedBy: Timestamp?
+    ) {
         self.user = user
         self.username = username
         self.phones = phones
         self.codes = codes
+        self.areCodesLocked = areCodesLocked
         self.limitedBy = limitedBy
     }
 }

@@ -21,6 +21,9 @@ public struct LoginRequest: Sendable {
     public var minAssurance: Assurance?
     /// In which languages messages are for a user who has none: a tag, or a whole Accept-Language.
     public var language: String?
+    /// The website knows the browser as this user's. It decides which budget of logins counts, and
+    /// never touches guesses.
+    public var isKnown: Bool
     /// Of an approval: the digest of what it is for, and the phone that wants to be bound.
     var approves: [UInt8]?
     var device: DeviceID?
@@ -30,7 +33,7 @@ public struct LoginRequest: Sendable {
         userAgent: String? = nil,
         service: String? = nil, action: String? = nil, details: [Context.Detail] = [], expiresIn: Int? = nil,
         factors: [Factor]? = nil,
-        minAssurance: Assurance? = nil, language: String? = nil
+        minAssurance: Assurance? = nil, language: String? = nil, isKnown: Bool = false
     ) {
         self.subject = subject
         self.username = username
@@ -45,6 +48,7 @@ public struct LoginRequest: Sendable {
         self.factors = factors
         self.minAssurance = minAssurance
         self.language = language
+        self.isKnown = isKnown
     }
 }
 
@@ -57,6 +61,8 @@ public struct Asked: Sendable, Equatable {
     /// Nil where nothing is under way: a recovery code may be taken all the same.
     public let factor: Factor?
     public let expiresAt: Timestamp
+    /// No code of the user is taken: only a phone can answer.
+    public let areCodesLocked: Bool
 }
 
 extension Relay {
@@ -64,7 +70,7 @@ extension Relay {
         _ request: LoginRequest, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Asked {
         let now = time.now()
-        let limits = limits(website.policy, at: now)
+        let limits = limits(website.policy, isKnown: request.isKnown, at: now)
         let subject = try await ask("login") { () async throws(StoreFailure) in
             try await store.subject(request.subject, of: website.id, within: limits)
         }
@@ -86,8 +92,9 @@ extension Relay {
         }
     }
 
-    func limits(_ policy: Policy, at now: Timestamp) -> AskLimits {
-        AskLimits(since: now - Policy.limitWindow, logins: policy.loginLimit, pushes: policy.pushLimit)
+    func limits(_ policy: Policy, isKnown: Bool, at now: Timestamp) -> AskLimits {
+        AskLimits(
+            since: now - Policy.limitWindow, logins: policy.loginLimit, pushes: policy.pushLimit, isKnown: isKnown)
     }
 
     /// What follows from a challenge that is in the store.
@@ -118,7 +125,7 @@ extension Relay {
         }
         return Asked(
             challenge: challenge.id, verified: !subject.phones.isEmpty, number: isRefused ? nil : stored.number,
-            factor: factor, expiresAt: stored.life.expiresAt)
+            factor: factor, expiresAt: stored.life.expiresAt, areCodesLocked: subject.areCodesLocked)
     }
 
     private func limited(by blocker: Timestamp, _ subject: Askable, _ website: Website) -> Refusal {
@@ -142,7 +149,8 @@ extension Relay {
         let beginsWithMessage: Bool
     }
 
-    /// Everything about the new challenge that follows from the request, the policy and the operation.
+    /// Everything about the new challenge. Its ids follow from the operation; nonce and number are drawn, and of a
+    /// challenge that an earlier run stored, the stored ones count.
     private func plan(
         _ request: LoginRequest, about subject: Askable, by website: Website, at now: Timestamp,
         as operation: Operation
@@ -154,7 +162,7 @@ extension Relay {
             throw .invalid([FieldFault("number", .length, message)])
         }
         let expiresAt = now + .seconds(request.expiresIn ?? policy.lifetime)
-        let number = digits == 0 ? nil : request.number ?? operation.digits("number", count: digits)
+        let number = digits == 0 ? nil : request.number ?? randomness.digits(digits)
         let place = request.ip.flatMap { placeOf($0) }
         let context = Context(
             website: website.name, displayName: website.displayName, username: subject.username,
@@ -162,14 +170,15 @@ extension Relay {
             place: place, userAgent: request.userAgent, request: request.request, numberDigits: digits,
             device: request.device?.text, createdAt: now, expiresAt: expiresAt)
         let id: ChallengeID = operation.identifier("challenge")
-        let means = means(phones: subject.phones, codes: subject.codes)
+        let means = means(phones: subject.phones, codes: subject.areCodesLocked ? [] : subject.codes)
         let narrowed = try narrowed(policy, by: request, asksNumber: digits > 0, means)
         let cascade = Cascade(factors: narrowed.factors)
         let first = cascade.first(means)
         var life = ChallengeLife(expiresAt: expiresAt)
         // A website that answers for its users needs no factor of this relay's.
         if !cascade.canAnswer(means), policy.answers != .website,
-            let over = try? life.after(.giveUp(.undeliverable), at: now)
+            let over = try? life.after(
+                .giveUp(subject.areCodesLocked && !subject.codes.isEmpty ? .locked : .undeliverable), at: now)
         {
             life = over
         }
@@ -179,7 +188,7 @@ extension Relay {
         let isSent = first?.isSent == true
         let challenge = NewChallenge(
             id: id, website: website.id, user: subject.user, life: life, policy: narrowed.json,
-            context: context.bytes, nonce: operation.secret("nonce", count: 16), number: number,
+            context: context.bytes, nonce: randomness.bytes(16), number: number,
             approves: request.approves, language: request.language,
             otherwise: isSent ? nil : first == .push ? .pull : first,
             pushes: deliveries.map { errand(for: $0, at: now) }, expiry: operation.identifier("expiry"),

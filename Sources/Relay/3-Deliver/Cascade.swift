@@ -21,6 +21,10 @@ extension Relay {
         return Cascade.Means(phone: best, codes: Set(codes.filter { !$0.isSent || courier(of: $0) != nil }))
     }
 
+    func means(of row: CascadeRow) -> Cascade.Means {
+        means(phones: row.phones, codes: row.areCodesLocked ? [] : row.codes.map(\.kind))
+    }
+
     func courier(of factor: Factor) -> (any MessageCourier)? {
         switch factor {
         case .mail: mail
@@ -55,7 +59,7 @@ extension Relay {
         default: break
         }
         let policy = try policy(row.policy, of: row.challenge)
-        let means = means(phones: row.phones, codes: row.codes.map(\.kind))
+        let means = means(of: row)
         guard let factor = Cascade(factors: policy.factors).next(after: row.tried, means) else {
             try await ask("cascade") { () async throws(StoreFailure) in
                 try await store.dropNext(challenge, after: row.steps.count)
@@ -65,7 +69,7 @@ extension Relay {
         return try await begin(factor, row, policy, means, because: cause, as: operations.new())
     }
 
-    private func cascade(_ challenge: ChallengeID) async throws(Refusal) -> CascadeRow? {
+    func cascade(_ challenge: ChallengeID) async throws(Refusal) -> CascadeRow? {
         try await ask("cascade") { () async throws(StoreFailure) in try await store.cascade(challenge) }
     }
 
@@ -76,7 +80,7 @@ extension Relay {
         let now = time.now()
         var step = NewStep(
             challenge: row.challenge, user: row.user, factor: factor, after: row.steps.count, isByHand: cause == .hand,
-            at: now, limits: limits(policy, at: now))
+            at: now, limits: limits(policy, isKnown: row.isKnown, at: now))
         var deliveries: [Delivery] = []
         if factor == .push {
             deliveries = self.deliveries(
@@ -150,8 +154,9 @@ extension Relay {
         _ factor: Factor, _ row: CascadeRow, as operation: Operation
     ) async throws(Refusal) -> BegunStep? {
         let policy = try policy(row.policy, of: row.challenge)
-        let means = means(phones: row.phones, codes: row.codes.map(\.kind))
+        let means = means(of: row)
         let now = time.now()
+        if factor.isCode, row.areCodesLocked, policy.factors.contains(factor) { throw .codesLocked }
         switch Cascade(factors: policy.factors).start(factor, after: row.tried, means, at: now) {
         case .begin(let factor):
             let begun = try await begin(factor, row, policy, means, because: .hand, as: operation)

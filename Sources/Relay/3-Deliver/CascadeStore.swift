@@ -31,13 +31,17 @@ public struct CascadeRow: Sendable, Equatable {
     public let phones: [Askable.Phone]
     /// Active ones.
     public let codes: [CodeFactor]
+    /// It was asked from a browser that the website knows.
+    public let isKnown: Bool
+    /// No code of the user is taken now, and none is sent.
+    public let areCodesLocked: Bool
     /// A row of the outbox says that something may follow.
     public let hasNext: Bool
 
     public init(
         challenge: ChallengeID, user: UserID, website: String, policy: String, context: [UInt8], askedAt: Timestamp,
         expiresAt: Timestamp, language: String?, steps: [ChallengeRow.Step], phones: [Askable.Phone],
-        codes: [CodeFactor], hasNext: Bool
+        codes: [CodeFactor], isKnown: Bool, areCodesLocked: Bool, hasNext: Bool
     ) {
         self.challenge = challenge
         self.user = user
@@ -50,6 +54,8 @@ public struct CascadeRow: Sendable, Equatable {
         self.steps = steps
         self.phones = phones
         self.codes = codes
+        self.isKnown = isKnown
+        self.areCodesLocked = areCodesLocked
         self.hasNext = hasNext
     }
 

@@ -254,9 +254,12 @@ extension Relay {
             }
         }
         guard let challenge = newest else { return nil }
-        return try await ask("challenge") { () async throws(StoreFailure) in
+        let row = try await ask("challenge") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
         }
+        // The audit row that names the challenge is not signed.
+        guard row?.user == user.id else { return nil }
+        return row
     }
 
     /// The challenge that a website names itself, or that the token of its user names.

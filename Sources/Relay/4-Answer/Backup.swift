@@ -19,10 +19,6 @@ extension Relay {
                 let told = told(row)
                 // The same request once more, after an answer that nobody saw.
                 if row.operation == operation.id, let told { return told }
-                // The guesses are used up, and this challenge takes no other.
-                if told?.reason == .locked {
-                    throw .limited(retryAfter: max(row.life.expiresAt - time.now(), .seconds(1)))
-                }
                 throw .alreadyDecided(result: row.life.result.rawValue)
             }
             let isOver = try await judge(code, for: row, by: website, as: operation)
@@ -46,6 +42,11 @@ extension Relay {
             try await store.codes(for: row.id, of: row.user, recovery: recovery, at: now, as: operation.id)
         }
         if operation.mayHaveRun, open.isCounted { return true }
+        // Right and wrong ones alike: what is refused tells nothing about the code.
+        guard !open.lockout.isLocked else {
+            noteCode(.locked, row, website, [])
+            throw .codesLocked
+        }
         let policy = try policy(of: row)
         let suspects = policy.factors.compactMap { kind in open.factors.first { $0.kind == kind } }
             .filter { $0.isSuspect(code, isRecovery: recovery != nil, open) }
@@ -54,7 +55,7 @@ extension Relay {
             noteCode(.void, row, website, suspects)
             return true
         }
-        if let wait = pause(of: suspects, at: now) {
+        if let wait = open.lockout.pause(at: now) {
             metrics.reached(.guess)
             noteCode(.early, row, website, suspects)
             throw .limited(retryAfter: wait)
@@ -65,12 +66,17 @@ extension Relay {
             let kind = try match(code, recovery, suspect, open, row.user, website, at: now)
             if used == nil, let kind { used = (suspect, kind) }
         }
-        guard let used else { return try await refuse(row, suspects, policy, website, at: now, as: operation) }
+        guard let used else {
+            let wrong = WrongCode(
+                user: row.user, factors: suspects, challenge: row.id, before: open.lockout, guesses: policy.guesses,
+                at: now)
+            return try await refuse(wrong, row, website, as: operation)
+        }
         guard let life = try? row.life.after(.answer(.approve, numberMatches: true), at: now) else { return false }
         let closing = Closing(
             challenge: row.id, life: life, factor: used.factor.kind, proof: .code,
             code: UsedCode(
-                user: row.user, factor: used.factor.id, failures: used.factor.failures, kind: used.kind),
+                user: row.user, factor: used.factor.id, failures: open.lockout.failures, kind: used.kind),
             event: "challenge.answered", at: now)
         guard try await end(closing, as: operation) else { return false }
         noteCode(.right, row, website, [used.factor])
@@ -105,13 +111,10 @@ extension Relay {
 
     /// A wrong code counts against everything that it could have been. False where something has changed since.
     private func refuse(
-        _ row: ChallengeRow, _ suspects: [CodeFactor], _ policy: Policy, _ website: Website, at now: Timestamp,
-        as operation: Operation
+        _ wrong: WrongCode, _ row: ChallengeRow, _ website: Website, as operation: Operation
     ) async throws(Refusal) -> Bool {
-        let wrong = WrongCode(
-            user: row.user, factors: suspects, challenge: row.id, guesses: policy.guesses, at: now)
         guard try await count(wrong, by: website, as: operation) else { return false }
-        noteCode(.wrong, row, website, suspects)
+        noteCode(.wrong, row, website, wrong.factors)
         return true
     }
 

@@ -18,13 +18,17 @@ public struct OpenCodes: Sendable, Equatable {
     /// Of each factor, the codes that were sent for the challenge and count still.
     public let sent: [FactorID: [Int64]]
     public let isRecoveryCode: Bool
+    public let lockout: CodeLockout
     /// This operation has counted a wrong code.
     public let isCounted: Bool
 
-    public init(factors: [CodeFactor], sent: [FactorID: [Int64]], isRecoveryCode: Bool, isCounted: Bool) {
+    public init(
+        factors: [CodeFactor], sent: [FactorID: [Int64]], isRecoveryCode: Bool, lockout: CodeLockout, isCounted: Bool
+    ) {
         self.factors = factors
         self.sent = sent
         self.isRecoveryCode = isRecoveryCode
+        self.lockout = lockout
         self.isCounted = isCounted
     }
 }
@@ -41,7 +45,7 @@ public struct UsedCode: Sendable, Equatable {
 
     public let user: UserID
     public let factor: FactorID
-    /// As they were read.
+    /// Wrong codes of the user in a row, as they were read.
     public let failures: Int
     public let kind: Kind
 

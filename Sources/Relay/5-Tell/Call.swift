@@ -20,7 +20,7 @@ extension Relay {
 
     /// Something may be to be told. Where no website has a callback, that costs nothing.
     func summonCalls() {
-        if calls.hasCallbacks, calls.beginRound() { spawn { await self.callWebsites() } }
+        if calls.hasCallbacks, calls.beginRound() { spawn { await Tenant.relay.run { await self.callWebsites() } } }
     }
 
     /// The relay ends: nothing leaves any more. What is under way comes to its end.

@@ -31,7 +31,7 @@ public enum CallBody {
         case .deviceBound, .deviceUnbound:
             guard let device = row.device else { return nil }
             data = device.told(of: row.token)
-        case .userLocked: data = row.told(.locked)
+        case .userLocked, .codesLocked: data = row.told(.locked)
         case .userFrozen: data = row.told(.frozen)
         case nil: return nil
         }

@@ -37,7 +37,9 @@ public struct Pending: Sendable, Equatable {
 }
 
 extension Relay {
-    /// Challenges of one phone that a request may say it knows. There is one open challenge a user and website.
+    /// Challenges of one phone that a request may say it knows. There are two open challenges of a
+    /// user at most, one from a browser that the website knows and one from another, and a phone is
+    /// shown one at a time.
     public static let mostKnown = 16
 
     public func pending(for phone: PhoneCredential) async throws(Refusal) -> [Pending] {

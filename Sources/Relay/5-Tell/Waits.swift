@@ -2,6 +2,9 @@ import Domain
 import Synchronization
 
 /// The requests that wait for something to happen. One small object each: no task, no thread, no polling.
+///
+/// Taking, dropping and firing a ticket each touch as many links as the ticket has events, however many others wait for
+/// the same. An event that wakes thousands is told in slices, so that the loop that tells it serves others in between.
 public final class Waits: Sendable {
     public enum Event: Hashable, Sendable {
         /// A challenge has ended, or is gone.
@@ -12,52 +15,14 @@ public final class Waits: Sendable {
         case phone(DeviceID)
     }
 
-    private let waiting = Mutex(Waiting())
+    /// Tickets fired at once; the loop has its turn before the next ones.
+    static let slice = 256
 
-    init() {}
+    private let waiting = Mutex(WaitingTickets())
+    private let later: @Sendable (@escaping @Sendable () -> Void) -> Void
 
-    /// Who waits for what.
-    private struct Waiting {
-        private var tickets: [Event: [Ticket]] = [:]
-        private(set) var count = 0
-
-        mutating func add(_ ticket: Ticket) {
-            count += 1
-            for event in ticket.events { tickets[event, default: []].append(ticket) }
-        }
-
-        func isAwaited(_ event: Event) -> Bool { tickets[event] != nil }
-
-        mutating func remove(_ ticket: Ticket) {
-            if drop(ticket) { count -= 1 }
-        }
-
-        /// Everybody who waits for the event, besides those who wait for the other too; they wait for nothing else any more
-        /// either.
-        mutating func take(_ event: Event, besides known: Event? = nil) -> [Ticket] {
-            var taken = tickets.removeValue(forKey: event) ?? []
-            if let known {
-                let left = taken.filter { $0.events.contains(known) }
-                taken.removeAll { $0.events.contains(known) }
-                if !left.isEmpty { tickets[event] = left }
-            }
-            for ticket in taken where ticket.events.count > 1 { _ = drop(ticket) }
-            count -= taken.count
-            return taken
-        }
-
-        /// Whether it was there.
-        private mutating func drop(_ ticket: Ticket) -> Bool {
-            var wasThere = false
-            for event in ticket.events {
-                guard let place = tickets[event]?.firstIndex(where: { $0 === ticket }) else { continue }
-                wasThere = true
-                tickets[event]?.remove(at: place)
-                if tickets[event]?.isEmpty == true { tickets[event] = nil }
-            }
-            return wasThere
-        }
-    }
+    /// - Parameter later: runs what it is given on a later turn of the loop that calls, or at once where there is none.
+    init(later: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() }) { self.later = later }
 
     /// One waiting request. Taken before the store is read, so that an event between reading and arming is not missed.
     public final class Ticket: Sendable {
@@ -68,13 +33,18 @@ public final class Waits: Sendable {
         }
 
         private let state = Mutex<State>(.taken)
-        fileprivate let events: [Event]
         private let waits: Waits
+        private let link = Atomic<Int32>(WaitingTickets.none)
 
-        fileprivate init(events: [Event], waits: Waits) {
-            self.events = events
-            self.waits = waits
+        /// The first of its links; `WaitingTickets.none` where it waits no more. Read and written
+        /// by `WaitingTickets` alone, which lives inside the lock of `waits`: the order of memory
+        /// is that lock's.
+        var firstLink: Int32 {
+            get { link.load(ordering: .relaxed) }
+            set { link.store(newValue, ordering: .relaxed) }
         }
+
+        fileprivate init(waits: Waits) { self.waits = waits }
 
         /// `wake` is called once at most, at once if the event came since the ticket was taken.
         public func arm(_ wake: @escaping @Sendable () -> Void) {
@@ -101,6 +71,7 @@ public final class Waits: Sendable {
 
         fileprivate func fire(hasHappened: Bool = true) {
             let wake = state.withLock { state -> (@Sendable () -> Void)? in
+                if case .over = state { return nil }
                 defer { state = .over(hasHappened: hasHappened) }
                 if case .armed(let wake) = state { return wake }
                 return nil
@@ -113,10 +84,10 @@ public final class Waits: Sendable {
 
     /// For whichever comes first. Where it is to be the newest of something, the earlier ones for that are fired.
     func ticket(for events: [Event], newestOf place: Event? = nil) -> Ticket {
-        let ticket = Ticket(events: events + (place.map { [$0] } ?? []), waits: self)
+        let ticket = Ticket(waits: self)
         let earlier = waiting.withLock { waiting in
             let earlier = place.map { waiting.take($0) } ?? []
-            waiting.add(ticket)
+            waiting.add(ticket, events + (place.map { [$0] } ?? []))
             return earlier
         }
         for ticket in earlier { ticket.fire(hasHappened: false) }
@@ -125,16 +96,17 @@ public final class Waits: Sendable {
 
     /// Once more, for who was the newest of something; nil where a newer one is there by now.
     func ticket(again events: [Event], newestOf place: Event) -> Ticket? {
-        let ticket = Ticket(events: events + [place], waits: self)
+        let ticket = Ticket(waits: self)
         return waiting.withLock { waiting in
             guard !waiting.isAwaited(place) else { return nil }
-            waiting.add(ticket)
+            waiting.add(ticket, events + [place])
             return ticket
         }
     }
 
     public func fire(_ event: Event) {
-        for ticket in waiting.withLock({ $0.take(event) }) { ticket.fire() }
+        guard let list = waiting.withLock({ $0.detach(event) }) else { return }
+        fire(list)
     }
 
     /// Of those who wait for the one, everybody who does not wait for the other too.
@@ -142,9 +114,19 @@ public final class Waits: Sendable {
         for ticket in waiting.withLock({ $0.take(event, besides: known) }) { ticket.fire() }
     }
 
+    /// The next slice of a detached list, and the rest later.
+    private func fire(_ list: WaitingTickets.List) {
+        let (tickets, hasMore) = waiting.withLock { $0.takeFirst(Self.slice, of: list) }
+        for ticket in tickets { ticket.fire() }
+        if hasMore { later { self.fire(list) } }
+    }
+
     public var isEmpty: Bool { count == 0 }
 
     public var count: Int { waiting.withLock { $0.count } }
+
+    /// Links made, taken out or looked at since the start: what tests count instead of time.
+    var steps: Int { waiting.withLock { $0.steps } }
 
     private func remove(_ ticket: Ticket) { waiting.withLock { $0.remove(ticket) } }
 }

@@ -22,11 +22,13 @@ public struct StoreChange: Sendable, Equatable {
     public let user: UserID?
     public let challenge: ChallengeID?
     public let device: DeviceID?
+    public let website: WebsiteID?
 
     public init(
         number: Int64, event: String, outcome: String? = nil, user: UserID? = nil, challenge: ChallengeID? = nil,
-        device: DeviceID? = nil
+        device: DeviceID? = nil, website: WebsiteID? = nil
     ) {
+        self.website = website
         self.number = number
         self.event = event
         self.outcome = outcome
@@ -111,7 +113,7 @@ final class Watch: Sendable {
     static let page = 1000
 
     private let marks = Mutex(WatchMarks())
-    private let trouble = Mutex<Bool>(false)
+    let failure = FailureState()
 
     /// Reads what is new, if anybody waits for it; else it only sees to it that there is little to read once somebody does.
     ///
@@ -152,14 +154,6 @@ final class Watch: Sendable {
             if changes.count < Self.page { return all }
         }
     }
-
-    /// Whether it goes otherwise than at the last look.
-    func isNews(_ isFailing: Bool) -> Bool {
-        trouble.withLock { known in
-            defer { known = isFailing }
-            return known != isFailing
-        }
-    }
 }
 
 extension Relay {
@@ -167,13 +161,11 @@ extension Relay {
     public func watch() async {
         do throws(StoreFailure) {
             try await watching.look(store, isAwaited: !waits.isEmpty, at: time.instant()) { wake($0) }
-            if watching.isNews(false) { log.notice("watch.recovered") }
+            if watching.failure.changes(to: false) { log.notice("watch.recovered") }
         } catch {
             // Whoever waits is told when its own time is over.
-            guard watching.isNews(true) else { return }
-            switch error {
-            case .unavailable(let why), .internal(let why): log.warning("watch.failing", [.reason: why])
-            }
+            guard watching.failure.changes(to: true) else { return }
+            log.warning("watch.failing", [.reason: error.reason])
         }
     }
 

@@ -38,7 +38,7 @@ struct Cast {
 
     /// Asks Ada.
     ///
-    /// - Parameter operation: what the challenge's id and nonce follow from.
+    /// - Parameter operation: what the challenge's id follows from.
     func ask(
         number: String? = "47", request: String? = "r-1", amount: String = "12.50 EUR", as operation: OperationID? = nil
     ) async throws -> Asked {

@@ -66,7 +66,8 @@ struct CodePost {
             as: operation)
         let writes = [Step(Self.audit, .id(operation), .moment(now))] + OutboxRows.code(code, as: operation)
         _ = try await rig.on { _ in
-            try await store.run(Script("test", operation: operation.id.bytes, writes: writes))
+            try await store.run(
+                Script("test", operation: operation.id.bytes, rows: SignedRows.everythingAdopted, writes: writes))
         }
         return code.id
     }

@@ -75,6 +75,17 @@ extension Person {
         }
     }
 
+    /// As `twoefay user unlock` does it.
+    func unlockByOperator() async throws {
+        let (store, now) = (rig.store, rig.time.now())
+        let unlocked = try await rig.on { relay in
+            let user = try await relay.user(named: username, of: website).id
+            return try await store.unlock(
+                user, from: [.locked, .frozen], by: .operator, at: now, as: relay.operations.new())
+        }
+        guard unlocked else { throw RigFailure("nothing to unlock") }
+    }
+
     func addRecoveryCodes(as operation: Operation? = nil) async throws -> [String] {
         let operation = operation ?? rig.relay.operations.new()
         return try await rig.on { relay in

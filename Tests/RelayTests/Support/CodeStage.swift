@@ -1,5 +1,6 @@
 import Bytes
 import Domain
+import Storage
 import TestSupport
 import World
 
@@ -101,6 +102,21 @@ struct CodeStage {
         OTP.code(
             secret: Secret(RelayRig.secret),
             counter: UInt64(OTP.step(at: rig.time.now(), period: 30) + offset), algorithm: .sha1, digits: 6)
+    }
+
+    /// The user's wrong codes in a row, over all factors.
+    var budget: Int64 { get throws { try rig.count("SELECT code_failures FROM user") } }
+
+    var areCodesLocked: Bool {
+        get throws { try rig.count("SELECT count(*) FROM user WHERE codes_locked_at IS NOT NULL") == 1 }
+    }
+
+    /// As `twoefay user unlock` does it.
+    func unlockByOperator() async throws -> Bool {
+        let (store, now) = (rig.store, rig.time.now())
+        return try await rig.on { [id] relay in
+            try await store.unlock(id, from: [.locked, .frozen], by: .operator, at: now, as: relay.operations.new())
+        }
     }
 
     func failures(of kind: Factor) throws -> Int64 {

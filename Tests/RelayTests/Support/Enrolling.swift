@@ -132,9 +132,10 @@ extension RelayRig {
             guard let found = try await store.run(Activations.subject(username, of: website)) else {
                 throw RigFailure("there is no \(username) at \(website)")
             }
-            let code = ActivationCode(operation)
+            let code = ActivationCode(OperationSecret(drawnFrom: SystemRandomness()))
             let new = NewActivation(code, for: found.user, approval: .operator, at: now)
-            guard try await store.run(Activations.byOperator(new, as: operation)) == now + NewActivation.lifetime else {
+            let activated = try await store.run(Activations.byOperator(new, as: operation))
+            guard activated?.expiresAt == now + NewActivation.lifetime else {
                 throw RigFailure("the operator got no code")
             }
             return code.text

@@ -1,0 +1,42 @@
+import Crypto
+import Domain
+import World
+
+/// The port through which certificates of phones are issued: by the authority in this process, or
+/// by another process that holds the authority's key. Binding a phone and renewing its certificate
+/// wait for it; no login does.
+public protocol PhoneCertificates: Sendable {
+    /// Issues a certificate for the key of a phone, valid for `Relay.certificateDays`. Returns it in PEM.
+    func certificate(
+        for key: P256PublicKey, of device: DeviceID, at now: Timestamp
+    ) async throws(CertificateFailure) -> String
+}
+
+/// The reason why no certificate was issued.
+public enum CertificateFailure: Error, Sendable, Equatable {
+    /// The authority does not answer; later it may.
+    case unavailable(String)
+    /// The authority answers, and issues nothing.
+    case failed(String)
+}
+
+extension CertificateAuthority: PhoneCertificates {
+    public func certificate(
+        for key: P256PublicKey, of device: DeviceID, at now: Timestamp
+    ) async throws(CertificateFailure) -> String {
+        try phoneCertificate(for: key, of: device, at: now)
+    }
+
+    /// Issues the certificate at once, since the key is here.
+    public func phoneCertificate(
+        for key: P256PublicKey, of device: DeviceID, at now: Timestamp
+    ) throws(CertificateFailure) -> String {
+        do throws(CryptoFailure) {
+            let certificate = try issueClient(
+                uri: Relay.deviceURI + device.text, key: key, days: Relay.certificateDays, at: now)
+            return String(decoding: try certificate.pem(), as: UTF8.self)
+        } catch {
+            throw .failed(error.description)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import Domain
+import Synchronization
+import World
+
+/// The number of users that each website has, and has lately registered through this relay.
+///
+/// Counting a website's users reads as many rows as it has, so that is done now and then only, and what was registered
+/// since is added. Where several relays register at once, a website may have a few more than its quota until the next
+/// count.
+final class UserQuota: Sendable {
+    /// The time for which a count is used.
+    static let countLifetime = Duration.seconds(600)
+    /// The least time between two counts, however full the quota is.
+    static let countPause = Duration.seconds(60)
+
+    enum Verdict: Equatable {
+        case allowed
+        /// The users have to be counted first.
+        case count
+        case refused(retryAfter: Duration)
+    }
+
+    private struct Record {
+        /// Each registration moves it on by its part of a minute, and it is never further away than a minute.
+        var paidUntil: Instant
+        var users: Int?
+        var countedAt: Instant?
+    }
+
+    private let quotas: Quotas
+    private let records = Mutex<[WebsiteID: Record]>([:])
+
+    init(_ quotas: Quotas) { self.quotas = quotas }
+
+    /// Whether the website may register one more user.
+    func take(_ website: WebsiteID, at now: Instant) -> Verdict {
+        records.withLock { records in
+            var record = records[website] ?? Record(paidUntil: now)
+            defer { records[website] = record }
+            if let limit = quotas.users {
+                let age = record.countedAt.map { now - $0 }
+                guard let users = record.users, let age, age < Self.countLifetime else { return .count }
+                if users >= limit {
+                    return age >= Self.countPause ? .count : .refused(retryAfter: Self.countPause - age)
+                }
+            }
+            let paid = max(record.paidUntil, now) + .nanoseconds(60_000_000_000 / Int64(quotas.newUsers))
+            guard paid <= now + .seconds(60) else { return .refused(retryAfter: paid - (now + .seconds(60))) }
+            record.paidUntil = paid
+            return .allowed
+        }
+    }
+
+    /// The website has one more.
+    func registered(_ website: WebsiteID) {
+        records.withLock { records in
+            if let users = records[website]?.users { records[website]?.users = users + 1 }
+        }
+    }
+
+    /// Notes the result of a count.
+    func counted(_ users: Int, of website: WebsiteID, at now: Instant) {
+        records.withLock { records in
+            records[website]?.users = users
+            records[website]?.countedAt = now
+        }
+    }
+}

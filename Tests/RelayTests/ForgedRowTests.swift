@@ -1,0 +1,213 @@
+import Bytes
+import Crypto
+import Domain
+import Storage
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// Somebody can write to the store, and wants a login that the user did not approve of.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct ForgedRowTests {
+    private static let zeros = String(repeating: "00", count: 16)
+
+    // MARK: Planted rows
+
+    @Test(arguments: StoreKind.all) func aPlantedKeyOfAWebsiteIsNoKey(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let key = SHA256.hash(Array("stranger".utf8))
+        try cast.rig.forge(
+            """
+            INSERT INTO website_key (thumbprint, website_id, created_at)
+            SELECT x'\(Hex.encode(key))', id, created_at FROM website WHERE name = 'shop'
+            """)
+        let refused = await refusal {
+            try await cast.rig.on { relay in try await relay.website(named: "shop", key: key) }
+        }
+        #expect(refused == .broken)
+        #expect(cast.rig.forgeries == ["website_key \(Hex.encode(key))"])
+    }
+
+    @Test(arguments: StoreKind.all) func aPlantedRecoveryCodeUnlocksNobody(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
+        let codes = try await ada.addRecoveryCodes()
+        try rig.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")
+        // The digest of a code that was used: who reads the store has seen it, and may know the code.
+        #expect(try await ada.unlock(by: codes[0]))
+        let used = try rig.text("SELECT lower(hex(digest)) FROM recovery_code WHERE used_at IS NOT NULL")
+        try rig.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")
+        try rig.forge("UPDATE recovery_code SET used_at = NULL WHERE digest = x'\(used)'")
+        #expect(await refusal { try await ada.unlock(by: codes[0]) } != nil)
+        // Under another user's name it is as little good.
+        try rig.forge("DELETE FROM recovery_code WHERE digest = x'\(used)'")
+        try rig.forge("INSERT INTO recovery_code (user_id, digest) SELECT id, x'\(used)' FROM user")
+        #expect(await refusal { try await ada.unlock(by: codes[0]) } != nil)
+        #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'active'") == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func aPlantedPhoneAnswersNothing(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let stranger = try TestPhone(pushToken: "stranger")
+        let thumbprint = Hex.encode(stranger.key.publicKey.spkiThumbprint)
+        try cast.rig.forge(
+            """
+            INSERT INTO device (id, user_id, state, platform, environment, push_token, push_token_at, public_key,
+            thumbprint, created_at, operation, failures)
+            SELECT x'\(Self.zeros)', user_id, 'active', platform, environment, 'stranger', push_token_at,
+            x'\(Hex.encode(stranger.key.publicKey.x963))', x'\(thumbprint)', created_at, x'\(Self.zeros)', 0
+            FROM device WHERE id = x'\(cast.first.credential.id)'
+            """)
+        let key = stranger.key.publicKey.spkiThumbprint
+        let id = try #require(DeviceID(Self.zeros))
+        let refused = await refusal {
+            try await cast.rig.on { relay in try await relay.device(id, key: key, isCertified: true) }
+        }
+        #expect(refused == .broken)
+        #expect(cast.rig.forgeries.contains("device \(Self.zeros)"))
+    }
+
+    @Test(arguments: StoreKind.all) func aPlantedActivationBindsNothing(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let person = try await Person.registered("ada", at: try await rig.shop(), rig)
+        let code = ActivationCode(OperationSecret(drawnFrom: SystemRandomness()))
+        let expires = (rig.time.now() + .seconds(300)).sql
+        try rig.forge(
+            """
+            INSERT INTO activation (digest, user_id, created_at, expires_at, approval, operation)
+            SELECT x'\(Hex.encode(code.digest))', id, created_at, '\(expires)', 'operator', operation FROM user
+            """)
+        let bind = await person.bind(try TestPhone(pushToken: "stranger"), code.text)
+        #expect(bind.bound == nil && !bind.isWaiting)
+        #expect(try rig.count("SELECT count(*) FROM device") == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func anAnswerThatNobodyGaveIsNotTold(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let asked = try await cast.ask()
+        try cast.rig.forge(
+            """
+            UPDATE challenge SET state = 'answered', decision = 'approve', proof = 'code', factor = 'totp',
+            decided_at = asked_at
+            """)
+        #expect(await refusal { try await cast.told(asked) } == .broken)
+        #expect(cast.rig.forgeries.contains("challenge \(asked.challenge)"))
+    }
+
+    // MARK: Changed rows
+
+    /// Each covered column of each table, one after the other: what somebody wrote there is not taken for the relay's.
+    @Test func everyChangedColumnIsSeen() async throws {
+        let rig = try await RowScene(.memory).rig
+        #expect(try await rig.notGenuine() == [])
+        for table in SignedTable.all {
+            let columns = try #require(RowScene.columns[table.name], "\(table.name) has columns that are tried here")
+            try #require(try rig.count("SELECT count(*) FROM \(table.name)") > 0, "\(table.name) has a row")
+            for column in columns {
+                try rig.forge("CREATE TEMPORARY TABLE kept AS SELECT * FROM \(table.name)")
+                try rig.forge("UPDATE \(table.name) SET \(column.change)")
+                let found = try await rig.notGenuine()
+                #expect(found.contains { $0.hasPrefix("\(table.name) ") }, "\(table.name).\(column.name)")
+                try rig.forge("DELETE FROM \(table.name)")
+                try rig.forge("INSERT INTO \(table.name) SELECT * FROM kept")
+                try rig.forge("DROP TABLE kept")
+            }
+            #expect(try await rig.notGenuine() == [])
+        }
+    }
+
+    /// The test above tries every column of the signed tables except those that `RowScene.harmless`
+    /// lists.
+    @Test func noColumnIsForgotten() async throws {
+        let rig = try await RelayRig(.memory)
+        for table in SignedTable.all {
+            let all = try rig.text("SELECT group_concat(name, ' ') FROM pragma_table_info('\(table.name)')")
+            let tried = Set((RowScene.columns[table.name] ?? []).map(\.name))
+            let harmless = Set(RowScene.harmless[table.name] ?? [])
+            #expect(Set(all.split(separator: " ").map(String.init)) == tried.union(harmless), "\(table.name)")
+            #expect(tried.isDisjoint(with: harmless))
+        }
+    }
+
+    // MARK: What takes away
+
+    @Test(arguments: StoreKind.all) func lockingBySQLHoldsAtOnceAndNeedsNoKey(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        try cast.rig.forge("UPDATE user SET state = 'locked', stopped_by = 'operator' WHERE username = 'ada'")
+        #expect(try await cast.told(try await cast.ask()).result == .failure)
+        #expect(cast.rig.forgeries == [])
+        try await cast.unlock()
+        #expect(try await cast.told(try await cast.ask()).result == .wait)
+    }
+
+    @Test(arguments: StoreKind.all) func whatTheToolHasLockedSQLDoesNotUnlock(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        #expect(try await cast.lock())
+        try cast.rig.forge("UPDATE user SET state = 'active', stopped_by = NULL WHERE username = 'ada'")
+        #expect(await refusal { try await cast.ask() } == .broken)
+        #expect(cast.rig.forgeries.contains("user \(cast.first.credential.user)"))
+    }
+
+    @Test(arguments: StoreKind.all) func aPhoneThatWasTakenAwayDoesNotComeBackBySQL(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        #expect(try await cast.rig.byOperator(.suspended, cast.second.credential.id))
+        try cast.rig.forge("UPDATE device SET state = 'active', stopped_by = NULL")
+        let (id, key) = (cast.second.credential.id, cast.second.phone.key.publicKey.spkiThumbprint)
+        let refused = await refusal {
+            try await cast.rig.on { relay in try await relay.device(id, key: key, isCertified: true) }
+        }
+        #expect(refused == .broken)
+    }
+
+    /// A website could lift the lock if the phone had made it, but not an operator's lock.
+    @Test(arguments: StoreKind.all) func anOperatorsLockDoesNotBecomeThePhones(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        #expect(try await cast.lock())
+        try cast.rig.forge("UPDATE user SET stopped_by = 'phone' WHERE username = 'ada'")
+        let (user, store, now) = (cast.first.credential.user, cast.rig.store, cast.rig.time.now())
+        await #expect(throws: StoreFailure.forged("user \(user)")) {
+            try await cast.rig.on { relay in
+                try await store.unlock(user, from: [.locked], by: .phone, at: now, as: relay.operations.new())
+            }
+        }
+    }
+
+    /// A repeated request goes on under the operation that its own row names, and under no other.
+    @Test(arguments: StoreKind.all) func aRequestDoesNotGoOnUnderAnothersOperation(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        let request = Repeatable(website: cast.shop.id, route: "r", key: "k", content: [])
+        let begun = try await cast.rig.on { relay in try await relay.begin(request) }
+        guard case .run = begun else { throw RigFailure("kept") }
+        try cast.rig.forge("UPDATE idempotency SET operation = x'\(Self.zeros)', holder = NULL")
+        #expect(await refusal { try await cast.rig.on { relay in try await relay.begin(request) } } == .broken)
+    }
+
+    /// A number where bytes belong: nobody is kept from being locked by it.
+    @Test func aRowThatCannotBeReadStopsNoLock() async throws {
+        let cast = try await Cast(.file)
+        _ = try await cast.ask()
+        try cast.rig.forge("UPDATE challenge SET context = 1.5")
+        #expect(try await cast.lock())
+    }
+
+    /// The store of SQLite is a file, and its tables are what the file says.
+    @Test func aTriggerInTheFileDoesNothing() async throws {
+        let cast = try await Cast(.file)
+        try cast.rig.forge(
+            """
+            CREATE TRIGGER approving AFTER INSERT ON challenge BEGIN
+            UPDATE challenge SET state = 'answered', decision = 'approve', decided_at = NEW.asked_at, proof = 'signed'
+            WHERE id = NEW.id; END
+            """)
+        #expect(try await cast.told(try await cast.ask()).result == .wait)
+    }
+
+    /// Somebody else's forged row stops nobody.
+    @Test(arguments: StoreKind.all) func othersLogInBesideAForgedRow(kind: StoreKind) async throws {
+        let cast = try await Cast(kind)
+        try cast.rig.forge("UPDATE user SET email = 'stranger@example.com' WHERE username = 'bob'")
+        let asked = try await cast.ask()
+        #expect(try await cast.told(asked).result == .wait)
+    }
+}

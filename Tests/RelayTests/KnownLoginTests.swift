@@ -1,0 +1,177 @@
+import Domain
+import Storage
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// Logins from a browser that the website knows have budgets of their own, and no login from another browser ends them.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct KnownLoginTests {
+    private struct Scene: Sendable {
+        let rig: RelayRig
+        let shop: Website
+        let ada: UserToken
+        let phone: PhoneCredential
+
+        init(_ kind: StoreKind, _ policies: [String: String] = [:]) async throws {
+            rig = try await RelayRig(kind)
+            shop = try await rig.website("shop", policies: policies)
+            let enrolled = try await rig.enrolled("ada", at: shop)
+            (ada, phone) = (enrolled.user, enrolled.credential)
+        }
+
+        func ask(known: Bool) async throws -> Asked {
+            let asked = try await rig.on { [ada, shop] relay in
+                try await relay.login(
+                    LoginRequest(subject: .token(ada), isKnown: known), by: shop, as: relay.operations.new())
+            }
+            await rig.settled()
+            return asked
+        }
+
+        func told(_ asked: Asked) async throws -> Told {
+            try await rig.on { [shop] relay in try await relay.tell(asked.challenge, to: shop) }
+        }
+
+        func shown() async throws -> [ChallengeID] {
+            try await rig.on { [phone] relay in try await relay.pending(for: phone).map(\.challenge) }
+        }
+
+        func approve(_ asked: Asked) async throws -> ChallengeLife.Result {
+            try await rig.on { [phone] relay in
+                try await relay.answer(
+                    asked.challenge, PhoneAnswer(approves: true, number: asked.number), by: phone)
+            }
+        }
+    }
+
+    @Test(arguments: StoreKind.all) func aFloodOfOthersEndsNoKnownLogin(kind: StoreKind) async throws {
+        let scene = try await Scene(kind)
+        // Somebody with the password begins, until nothing is pushed and nothing is asked any more.
+        for number in 0..<25 {
+            let outcome = await refusal { try await scene.ask(known: false) }
+            #expect((outcome == nil) == (number < 20))
+        }
+        #expect(scene.rig.pushes.sent.count == 5)
+        let known = try await scene.ask(known: true)
+        #expect(known.factor == .push && scene.rig.pushes.sent.last?.challenge == known.challenge)
+        scene.rig.time.advance(by: Policy.limitWindow - .seconds(1))
+        let later = try await scene.ask(known: true)
+        scene.rig.time.advance(by: .seconds(2))
+        var others: [Asked] = []
+        for _ in 0..<20 { others.append(try await scene.ask(known: false)) }
+        // They stand beside it, one at a time, and the phone neither rings nor shows them.
+        #expect(others.allSatisfy { $0.factor == .pull && $0.number != nil })
+        #expect(scene.rig.pushes.sent.last?.challenge == later.challenge)
+        #expect(try await scene.told(later).result == .wait)
+        #expect(try await scene.told(others[18]).reason == .superseded)
+        #expect(try await scene.shown() == [later.challenge])
+        #expect(try await scene.approve(later) == .success)
+        #expect(try await scene.told(later).result == .success)
+        #expect(try await scene.shown() == [others[19].challenge])
+    }
+
+    @Test(arguments: StoreKind.all) func eachHasItsOwnLimits(kind: StoreKind) async throws {
+        let scene = try await Scene(kind, ["login-limit": "3", "push-limit": "2"])
+        for known in [true, false] {
+            var factors: [Factor?] = []
+            // A known login that is open would keep the others quiet.
+            if !known { scene.rig.time.advance(by: .seconds(1)) }
+            for _ in 0..<3 {
+                let asked = try await scene.ask(known: known)
+                factors.append(asked.factor)
+                _ = try await scene.rig.on { [shop = scene.shop] relay in
+                    try await relay.cancel(asked.challenge, by: shop)
+                }
+            }
+            #expect(factors == [.push, .push, .pull])
+            #expect(await refusal { try await scene.ask(known: known) } != nil)
+        }
+        #expect(try scene.rig.count("SELECT count(*) FROM challenge WHERE known = 1") == 3)
+    }
+
+    @Test(arguments: StoreKind.all) func aKnownLoginEndsOthers(kind: StoreKind) async throws {
+        let scene = try await Scene(kind)
+        var before: [Asked] = []
+        for known in [true, false, true] { before.append(try await scene.ask(known: known)) }
+        #expect(try await scene.told(before[0]).reason == .superseded)
+        #expect(try await scene.told(before[1]).reason == .superseded)
+        #expect(try await scene.told(before[2]).result == .wait)
+    }
+
+    /// At once, over all relays: no more than each budget has, and one open login of each kind.
+    @Test(arguments: StoreKind.all) func bothAreCountedExactly(kind: StoreKind) async throws {
+        let scene = try await Scene(kind, ["login-limit": "6", "push-limit": "2"])
+        let outcomes = await withTaskGroup(of: (Bool, Bool).self) { group in
+            for number in 0..<40 {
+                let known = number % 4 == 0
+                group.addTask { (known, await refusal { try await scene.ask(known: known) } == nil) }
+            }
+            return await group.reduce(into: [(Bool, Bool)]()) { $0.append($1) }
+        }
+        for known in [true, false] {
+            #expect(outcomes.count { $0 == (known, true) } == 6)
+            let open = "SELECT count(*) FROM challenge WHERE decided_at IS NULL AND known = \(known ? 1 : 0)"
+            #expect(try scene.rig.count(open) <= 1)
+        }
+        #expect(try scene.rig.count("SELECT count(*) FROM challenge WHERE decided_at IS NULL AND known = 1") == 1)
+        #expect(scene.rig.pushes.sent.count <= 4)
+    }
+
+    /// Guesses are the user's, whichever browser they come from.
+    @Test(arguments: StoreKind.all) func knownTouchesNoGuesses(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind, policies: ["guesses": "4"])
+        try stage.give(.totp)
+        for round in 0..<4 {
+            stage.rig.time.advance(by: .seconds(500))
+            let asked = try await stage.rig.on { [ada = stage.ada, shop = stage.shop] relay in
+                try await relay.login(
+                    LoginRequest(subject: .token(ada), isKnown: round % 2 == 0), by: shop,
+                    as: relay.operations.new())
+            }
+            #expect(try await stage.handIn(CodeStage.wrong, asked).result == .wait)
+            #expect(try stage.budget == Int64(round + 1))
+        }
+        #expect(try stage.areCodesLocked)
+    }
+
+    /// Codes that somebody has locked can be reopened from the known browser, however many logins others ask for.
+    @Test(arguments: StoreKind.all) func aFloodKeepsNobodyFromReopeningCodes(kind: StoreKind) async throws {
+        let stage = try await CodeStage(kind, policies: ["guesses": "1", "login-limit": "2"])
+        try stage.give(.totp)
+        let phone = try #require(stage.phone)
+        _ = try await stage.handIn(CodeStage.wrong, try await stage.login())
+        _ = try await stage.login()
+        guard case .limited = await refusal({ try await stage.login() }) else { throw RigFailure("not limited") }
+        let unlock: @Sendable (ChallengeID?, Bool) async throws -> Void = { [shop = stage.shop, rig = stage.rig] in
+            let (approval, known) = ($0, $1)
+            try await rig.on { relay in
+                try await relay.unlock(
+                    username: "ada", approval: approval, isKnown: known, by: shop, as: relay.operations.new())
+            }
+        }
+        guard case .limited = await refusal({ try await unlock(nil, false) }) else { throw RigFailure("asked") }
+        guard case .approvalRequired(let approval, let number) = await refusal({ try await unlock(nil, true) }) else {
+            throw RigFailure("not asked")
+        }
+        #expect(try await stage.rig.decide(.approve, approval, number: number, by: phone) == .success)
+        try await unlock(approval, true)
+        #expect(try !stage.areCodesLocked)
+    }
+
+    /// With a user both logins end, and whoever waits for either learns of it.
+    @Test(arguments: StoreKind.all) func forgettingAUserEndsBoth(kind: StoreKind) async throws {
+        let scene = try await Scene(kind)
+        let (known, other) = (try await scene.ask(known: true), try await scene.ask(known: false))
+        try await scene.rig.on { [shop = scene.shop] relay in try await relay.forget(username: "ada", by: shop) }
+        for asked in [known, other] {
+            #expect(
+                try scene.rig.count(
+                    """
+                    SELECT count(*) FROM audit WHERE event IN ('challenge.ended', 'user.forgotten')
+                    AND challenge_id = x'\(asked.challenge)'
+                    """) == 1)
+        }
+    }
+}

@@ -1,0 +1,293 @@
+import Bytes
+import Crypto
+import Domain
+import Log
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// A secret that is shown once is the same for every run of its operation: at this relay, at
+/// another relay, and after a crash.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct RepeatedSecretTests {
+    enum Verb: CaseIterable {
+        case register, activate, totp, recovery
+
+        /// Returns the texts that the website is given to show.
+        func run(at relay: Relay, _ website: Website, as operation: Domain.Operation) async throws -> [String] {
+            switch self {
+            case .register:
+                let given = try await relay.register(
+                    Registration(
+                        username: "bob", email: "bob@example.com", phone: nil, displayName: nil, language: nil),
+                    by: website, as: operation)
+                return [given.token.text, given.activation.code]
+            case .activate:
+                return [try await relay.activate(username: "ada", by: website, as: operation).code]
+            case .totp:
+                return [
+                    try await relay.addTOTP(
+                        username: "ada", shape: CodeShape(), approval: nil, by: website, as: operation
+                    ).secret
+                ]
+            case .recovery:
+                return try await relay.addRecoveryCodes(
+                    username: "ada", approval: nil, by: website, as: operation)
+            }
+        }
+    }
+
+    private struct Scene {
+        let rig: RelayRig
+        let ada: Person
+        var shop: Website { ada.website }
+
+        init(_ rig: RelayRig) async throws {
+            self.rig = rig
+            let shop = try await rig.shop("shop", ["further-factors": "website"])
+            ada = try await Person.registered("ada", at: shop, rig)
+        }
+
+        func run(
+            _ verb: Verb, as operation: Domain.Operation, at relay: Relay? = nil
+        ) async throws -> [String] {
+            let shop = shop
+            return try await rig.on { try await verb.run(at: relay ?? $0, shop, as: operation) }
+        }
+
+        /// Checks that the given codes are the ones that the store accepts, and that it accepts no
+        /// others.
+        func check(_ given: [String], of verb: Verb) async throws {
+            let count = try rig.count("SELECT count(*) FROM \(verb == .recovery ? "recovery_code" : "activation")")
+            switch verb {
+            case .register, .activate:
+                let digest = Hex.encode(SHA256.hash(Array((given.last ?? "").utf8)))
+                #expect(try rig.count("SELECT count(*) FROM activation WHERE digest = x'\(digest)'") == 1)
+                #expect(count == 2)
+                if verb == .register {
+                    #expect(try rig.count("SELECT count(*) FROM user WHERE token = x'\(given[0])'") == 1)
+                }
+            case .totp:
+                let code = try ada.code(given[0])
+                #expect(try await ada.confirm(code))
+            case .recovery:
+                #expect(count == 10)
+                let user = try await rig.on { [shop] in try await $0.user(named: "ada", of: shop).id }
+                for code in given {
+                    let digest = Hex.encode(try #require(RecoveryCode.digest(code, user: user)))
+                    #expect(try rig.count("SELECT count(*) FROM recovery_code WHERE digest = x'\(digest)'") == 1)
+                }
+            }
+        }
+
+        var kept: Int64 {
+            get throws { try rig.count("SELECT count(*) FROM operation_secret") }
+        }
+    }
+
+    // MARK: Two relays
+
+    /// The first relay stood still between the beginning of the request and its change. It was taken for dead, and
+    /// another one has run the request meanwhile.
+    @Test(arguments: StoreKind.all, Verb.allCases)
+    func aRunThatComesLateAnswersWithWhatIsStored(kind: StoreKind, verb: Verb) async throws {
+        let scene = try await Scene(try await RelayRig(kind))
+        let other = try scene.rig.another()
+        let fresh = scene.rig.relay.operations.new(isRepeatable: true)
+        let second = try await scene.run(verb, as: other.operations.again(fresh.id), at: other)
+        #expect(try await scene.run(verb, as: fresh) == second)
+        #expect(try await scene.run(verb, as: other.operations.again(fresh.id)) == second)
+        #expect(try scene.kept == 1)
+        try await scene.check(second, of: verb)
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb], Verb.allCases)
+    func twoRelaysAtOnceAnswerAlike(kind: StoreKind, verb: Verb) async throws {
+        let scene = try await Scene(try await RelayRig(kind))
+        let beside = try await RelayRig(beside: scene.rig)
+        let shop = scene.shop
+        for round in 0..<3 where round == 0 || verb != .register {
+            let operation = scene.rig.relay.operations.new(isRepeatable: true).id
+            async let first = scene.rig.on { try await verb.run(at: $0, shop, as: $0.operations.again(operation)) }
+            async let second = beside.on { try await verb.run(at: $0, shop, as: $0.operations.again(operation)) }
+            let (one, other) = (try await first, try await second)
+            #expect(one == other)
+            #expect(try scene.kept == Int64(round + 1))
+            if verb == .totp || verb == .recovery { try await scene.check(one, of: verb) }
+        }
+    }
+
+    /// Number and nonce are drawn too, and stand in the challenge.
+    @Test(arguments: [StoreKind.file, .mariadb]) func twoRelaysAskTheSame(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.shop("shop", ["number": "6"])
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
+        let beside = try await RelayRig(beside: rig)
+        for _ in 0..<3 {
+            let operation = rig.relay.operations.new().id
+            let login: @Sendable (Relay) async throws -> Asked = { relay in
+                try await relay.login(
+                    LoginRequest(subject: .token(user)), by: shop, as: relay.operations.again(operation))
+            }
+            async let first = rig.on(login)
+            async let second = beside.on(login)
+            let (one, other) = (try await first, try await second)
+            #expect(one == other && one.number?.utf8.count == 6)
+        }
+        // The same operation never draws the same at another installation with the same key.
+        #expect(try rig.count("SELECT count(DISTINCT nonce) FROM challenge") == 3)
+    }
+
+    // MARK: A crash
+
+    @Test(arguments: StoreKind.all, Verb.allCases)
+    func afterACrashTheRequestIsAnsweredAsBefore(kind: StoreKind, verb: Verb) async throws {
+        let scene = try await Scene(try await RelayRig(kind))
+        let request = Repeatable(website: scene.shop.id, route: "r", key: "k", content: [])
+        guard case .run(let fresh) = try await scene.rig.on({ try await $0.begin(request) }) else {
+            throw RigFailure("the first time is no first time")
+        }
+        // The change is committed, and the relay dies with the answer.
+        let first = try await scene.run(verb, as: fresh)
+        #expect(try scene.kept == 1)
+        scene.rig.time.advance(by: Relay.keptFor - .seconds(1))
+        try await scene.rig.on { await $0.tidy() }
+        let other = try scene.rig.another()
+        guard case .run(let again) = try await scene.rig.on({ _ in try await other.begin(request) }) else {
+            throw RigFailure("it is not taken up")
+        }
+        #expect(try await scene.run(verb, as: again, at: other) == first)
+        // Now it was shown, and nothing is left that it could be shown from.
+        try await scene.rig.on { _ in
+            try await other.finish(request, again, status: 201, body: [], holdsSecret: true)
+        }
+        #expect(try scene.kept == 0)
+        guard case .shownOnce = try await scene.rig.on({ try await $0.begin(request) }) else {
+            throw RigFailure("it is shown twice")
+        }
+        #expect(await refusal { try await scene.run(verb, as: again, at: other) } == .shownOnce)
+    }
+
+    @Test(arguments: StoreKind.all) func afterItsTimeTheSecretIsGone(kind: StoreKind) async throws {
+        let scene = try await Scene(try await RelayRig(kind))
+        let operation = scene.rig.relay.operations.new(isRepeatable: true)
+        _ = try await scene.run(.totp, as: operation)
+        scene.rig.time.advance(by: Relay.keptFor)
+        try await scene.rig.on { await $0.tidy() }
+        #expect(try scene.kept == 1)
+        scene.rig.time.advance(by: .milliseconds(1))
+        try await scene.rig.on { await $0.tidy() }
+        #expect(try scene.kept == 0)
+        let again = scene.rig.relay.operations.again(operation.id)
+        #expect(await refusal { try await scene.run(.totp, as: again) } == .shownOnce)
+    }
+
+    /// Nobody can repeat a request without an Idempotency-Key, so nothing is kept for it.
+    @Test(arguments: Verb.allCases) func whatNobodyCanRepeatIsNotKept(verb: Verb) async throws {
+        let scene = try await Scene(try await RelayRig(.memory))
+        let given = try await scene.run(verb, as: scene.rig.relay.operations.new())
+        #expect(try scene.kept == 0)
+        try await scene.check(given, of: verb)
+    }
+
+    /// A refused run stores nothing, and stands in nobody's way.
+    @Test(arguments: StoreKind.all) func aRefusedRunKeepsNothing(kind: StoreKind) async throws {
+        let scene = try await Scene(try await RelayRig(kind))
+        let fresh = scene.rig.relay.operations.new(isRepeatable: true)
+        try scene.rig.execute("UPDATE user SET state = 'frozen'")
+        #expect(await refusal { try await scene.run(.totp, as: fresh) } != nil)
+        #expect(try scene.kept == 0)
+        try scene.rig.execute("UPDATE user SET state = 'active'")
+        let given = try await scene.run(.totp, as: scene.rig.relay.operations.again(fresh.id))
+        try await scene.check(given, of: .totp)
+    }
+
+    // MARK: A lost COMMIT
+
+    /// A connection that ends once, at the COMMIT of a change: before it was done, or after.
+    private final class LostCommit: Sendable {
+        private let isAfter: Bool
+        private let state = Mutex<(isDue: Bool, count: Int)>((false, 0))
+
+        init(isAfter: Bool) { self.isAfter = isAfter }
+
+        var count: Int { state.withLock { $0.count } }
+
+        func see(_ steps: [Step]) {
+            guard steps.contains(where: { $0.statement.sql.contains("INTO audit") }) else { return }
+            state.withLock { if $0.count == 0 { $0.isDue = true } }
+        }
+
+        func commit(_ session: any Session) throws(SessionFailure) {
+            let isLost = state.withLock { state in
+                defer { state.isDue = false }
+                if state.isDue { state.count += 1 }
+                return state.isDue
+            }
+            guard isLost else { return try session.commit() }
+            if isAfter { try session.commit() } else { session.rollBack() }
+            throw .lost("the connection ended at the COMMIT")
+        }
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb], Verb.allCases)
+    func aRerunAfterALostCommitAnswersWithTheSame(kind: StoreKind, verb: Verb) async throws {
+        for (isAfter, isRepeatable) in [(false, false), (false, true), (true, false), (true, true)] {
+            let scene = try await Scene(try await RelayRig(kind))
+            let lost = LostCommit(isAfter: isAfter)
+            let lossy = try Store.watched(
+                at: scene.rig.url, rows: RelayRig.rowAuthenticator(),
+                commit: { (session) throws(SessionFailure) in try lost.commit(session) },
+                run: { (steps, session) throws(SessionFailure) in
+                    lost.see(steps)
+                    return try session.run(steps)
+                })
+            defer { lossy.close() }
+            let relay = try scene.rig.relay(over: lossy)
+            let operation = relay.operations.new(isRepeatable: isRepeatable)
+            let given = try await scene.run(verb, as: operation, at: relay)
+            #expect(lost.count == 1)
+            if isRepeatable {
+                #expect(try await scene.run(verb, as: relay.operations.again(operation.id), at: relay) == given)
+            }
+            try await scene.check(given, of: verb)
+        }
+    }
+
+    // MARK: Revocation codes
+
+    @Test(arguments: StoreKind.all) func aRevocationCodeIsKeptForTenMinutes(kind: StoreKind) async throws {
+        let scene = try await Scene(try await RelayRig(kind))
+        let (rig, ada) = (scene.rig, scene.ada)
+        let phone = try TestPhone(pushToken: "one")
+        let first = try #require(await ada.bind(phone, ada.code).bound)
+        #expect(try scene.kept == 1)
+        rig.time.advance(by: NewActivation.lifetime - .milliseconds(1))
+        try await rig.on { await $0.tidy() }
+        #expect(await ada.bind(phone, ada.code).bound?.revocationCode == first.revocationCode)
+        rig.time.advance(by: .milliseconds(2))
+        try await rig.on { await $0.tidy() }
+        #expect(try scene.kept == 0)
+        #expect(await ada.bind(phone, ada.code).refusal == .unauthenticated)
+    }
+
+    /// The same key with a further activation code is the same phone, under a new revocation code.
+    @Test(arguments: StoreKind.all) func aPhoneThatIsBoundAgainGetsAnotherRevocationCode(kind: StoreKind) async throws {
+        let scene = try await Scene(try await RelayRig(kind))
+        let (rig, ada) = (scene.rig, scene.ada)
+        let phone = try TestPhone(pushToken: "one")
+        let first = try #require(await ada.bind(phone, ada.code).bound)
+        let code = try await ada.furtherCode()
+        let second = try #require(await ada.bind(phone, code).bound)
+        #expect(second.device == first.device && second.revocationCode != first.revocationCode)
+        // The old one is void, and is told no more.
+        #expect(await ada.bind(phone, ada.code).refusal == .unauthenticated)
+        for (revocation, active) in [(first.revocationCode, Int64(1)), (second.revocationCode, 0)] {
+            try await rig.on { try await $0.revoke(code: revocation, from: "203.0.113.9") }
+            #expect(try rig.devices(.active) == active)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import Domain
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// The connections of every relay are told of an identity whose right to call was taken away by any
+/// process.
+struct RevocationTests {
+    private static func store(_ rig: RelayRig, _ query: @escaping @Sendable (Operation) -> Query<Bool>) async throws {
+        let (store, operation) = (rig.store, rig.relay.operations.new())
+        let done = try await blocking { try store.runBlocking(query(operation)) }
+        #expect(done)
+    }
+
+    private static func told(of rig: RelayRig) -> Told {
+        let told = Told()
+        rig.relay.onRevocation { told.add($0) }
+        return told
+    }
+
+    private final class Told: Sendable {
+        private let all = Mutex<[RevokedIdentity]>([])
+        func add(_ revoked: RevokedIdentity) { all.withLock { $0.append(revoked) } }
+        func take() -> [RevokedIdentity] {
+            all.withLock { all in
+                defer { all = [] }
+                return all
+            }
+        }
+    }
+
+    @Test(arguments: [StoreKind.memory, .mariadb]) func aRevokedKeyIsToldOnce(_ kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let (shop, bank) = (try await rig.website("shop"), try await rig.website("bank"))
+        let told = Self.told(of: rig)
+        try await rig.on { await $0.watchRevocations() }
+        #expect(told.take() == [])
+        let time = rig.time
+        // Another website's key stays.
+        let key = try #require(try await rig.on { try await $0.store.keys(of: shop.id) }).keys
+        #expect(key.count == 1)
+        try await Self.store(rig) { Websites.revokeKeys(of: shop.id, key[0], at: time.now(), as: $0) }
+        try await rig.on { await $0.watchRevocations() }
+        #expect(told.take() == [.website(name: "shop", keys: [])])
+        try await Self.store(rig) { Websites.set(bank.id, isDisabled: true, at: time.now(), as: $0) }
+        for _ in 0..<15 {
+            time.advance(by: .seconds(1))
+            try await rig.on { await $0.watchRevocations() }
+        }
+        #expect(told.take() == [.website(name: "bank", keys: [])])
+        #expect(try await rig.on { try await $0.store.website(named: "bank", key: key[0]) } == nil)
+        // Enabled again it has its key.
+        try await Self.store(rig) { Websites.set(bank.id, isDisabled: false, at: time.now(), as: $0) }
+        #expect(try await rig.on { try await $0.store.keys(of: bank.id) }?.keys.count == 1)
+    }
+
+    /// A change whose transaction was held up is seen after later ones.
+    @Test func aLateChangeIsNotMissed() {
+        var marks = RevocationMarks()
+        func at(_ second: Int64) -> Instant { Instant(nanoseconds: second * 1_000_000_000) }
+        #expect(marks.start == nil)
+        marks.looked(to: 5000, at: at(0))
+        #expect(marks.start == 4000)
+        for second in Int64(1)...10 { marks.looked(to: 5000 + second, at: at(second)) }
+        // Ten seconds are in doubt.
+        #expect(marks.start == 4000)
+        let first = marks.isNew(5003)
+        let again = marks.isNew(5003)
+        #expect(first && !again)
+        for second in Int64(11)...40 { marks.looked(to: 5000 + second, at: at(second)) }
+        #expect(marks.start == 5030)
+        // Time in which nothing ran does not count: the transactions were halted, too.
+        marks.looked(to: 5041, at: at(4000))
+        #expect(marks.start == 5032)
+    }
+}

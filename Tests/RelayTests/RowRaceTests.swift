@@ -1,0 +1,148 @@
+import Bytes
+import Crypto
+import Domain
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+private let zeros = String(repeating: "00", count: 16)
+
+/// Somebody writes to the store after a transaction has checked its rows and before it changes them. SQLite lets nobody
+/// write in that time.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct RowRaceTests {
+    /// A store on the same tables, whose first change finds what `plant` has written since the rows were checked.
+    private func store(of rig: RelayRig, plant: @escaping @Sendable () throws -> Void) throws -> Store {
+        let isPlanted = Mutex(false)
+        return try Store.watched(at: rig.url, rows: RelayRig.rowAuthenticator()) {
+            (steps, session) throws(SessionFailure) in
+            let isChange = steps.contains { !$0.statement.sql.hasPrefix("SELECT") }
+            let isFirst = isPlanted.withLock { planted in
+                defer { planted = planted || isChange }
+                return isChange && !planted
+            }
+            if isFirst {
+                do { try plant() } catch { throw .statement("nothing was planted: \(error)") }
+            }
+            return try session.run(steps)
+        }
+    }
+
+    private func isSigned(_ table: String, _ rig: RelayRig) async throws -> Bool {
+        try await !rig.notGenuine().contains { $0.hasPrefix("\(table) ") }
+    }
+
+    /// A signed row would make the relay continue the attacker's operation.
+    @Test func aRepeatedRequestThatIsPlantedMeanwhileIsNotSigned() async throws {
+        let rig = try await RelayRig(.mariadb)
+        try await plantedRequestIsNotSigned(rig, try await rig.request())
+    }
+
+    /// A script whose own row is not written signs nobody else's in its place.
+    @Test func aRowIsNotSignedWhereTheScriptWritesNone() async throws {
+        let rig = try await RelayRig(.mariadb)
+        let request = try await rig.request()
+        try rig.execute("UPDATE website SET state = 'disabled'")
+        try await plantedRequestIsNotSigned(rig, request)
+    }
+
+    private func plantedRequestIsNotSigned(_ rig: RelayRig, _ request: Repeatable) async throws {
+        let store = try store(of: rig) { try rig.forge(rig.row(of: request)) }
+        defer { store.close() }
+        await #expect(throws: StoreFailure.forged("idempotency \(request.keyText)")) {
+            try await rig.begin(request, in: store)
+        }
+        #expect(try await !isSigned("idempotency", rig))
+    }
+
+    /// Another relay may write the same row in that time: its row is genuine.
+    @Test func anotherRelayMayWriteTheRowMeanwhile() async throws {
+        let rig = try await RelayRig(.mariadb)
+        let request = try await rig.request()
+        let store = try store(of: rig) { try rig.execute(rig.row(of: request)) }
+        defer { store.close() }
+        let row = try await rig.begin(request, in: store)
+        #expect(row?.operation.text == zeros)
+        #expect(try await isSigned("idempotency", rig))
+    }
+
+    /// The code of somebody who has read a digest of which they know the code.
+    @Test func aRecoveryCodePlantedMeanwhileUnlocksNobody() async throws {
+        let rig = try await RelayRig(.mariadb)
+        let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
+        _ = try await ada.addRecoveryCodes()
+        try rig.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")
+        let digest = SHA256.hash(Array("stranger".utf8))
+        let user = try #require(UserID(try rig.text("SELECT lower(hex(id)) FROM user")))
+        let factor = try #require(FactorID(try rig.text("SELECT lower(hex(id)) FROM factor")))
+        let store = try store(of: rig) {
+            try rig.forge("INSERT INTO recovery_code (user_id, digest) VALUES (x'\(user)', x'\(Hex.encode(digest))')")
+        }
+        defer { store.close() }
+        await #expect(throws: StoreFailure.forged("recovery_code \(user):\(Hex.encode(digest))")) {
+            try await rig.on { relay in
+                try await store.unlock(
+                    user, recovery: digest, of: factor, failures: 0, at: rig.time.now(), as: relay.operations.new())
+            }
+        }
+        #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'active'") == 0)
+    }
+
+    /// A code that was sent to confirm an address: the script changes nothing in its row.
+    @Test func aSentCodePlantedMeanwhileConfirmsNoAddress() async throws {
+        let rig = try await RelayRig(.mariadb)
+        let shop = try await rig.shop()
+        let ada = try await rig.enrolled("ada", at: shop)
+        try rig.addFactor(.mail, of: ada.credential.user, at: shop, address: "ada@example.com")
+        try rig.execute("UPDATE factor SET state = 'waiting', confirmed_at = NULL")
+        let (user, now) = (ada.credential.user, rig.time.now())
+        let factor = try await rig.on { _ in try await rig.store.factors(of: user) }.first
+        let waiting = try #require(factor)
+        let store = try store(of: rig) {
+            try rig.forge(
+                """
+                INSERT INTO sent_code (factor_id, counter, sent_at, expires_at)
+                VALUES (x'\(waiting.id)', 7, '\(now.sql)', '\((now + .seconds(60)).sql)')
+                """)
+        }
+        defer { store.close() }
+        await #expect(throws: StoreFailure.forged("sent_code \(waiting.id):7")) {
+            try await rig.on { relay in
+                try await store.confirm(
+                    address: waiting, of: user, failures: 0, code: 7, hasWord: true, at: now,
+                    as: relay.operations.new())
+            }
+        }
+        #expect(try rig.count("SELECT count(*) FROM factor WHERE state = 'active'") == 0)
+    }
+}
+
+extension Repeatable {
+    fileprivate var keyText: String { "\(website):\(Hex.encode(digest))" }
+}
+
+extension RelayRig {
+    fileprivate func request() async throws -> Repeatable {
+        Repeatable(website: try await shop().id, route: "r", key: "k", content: [])
+    }
+
+    @discardableResult
+    fileprivate func begin(_ request: Repeatable, in store: Store) async throws -> RepeatRow? {
+        let operation = relay.operations.new().id
+        return try await on { [time] relay in
+            try await store.begin(request, as: operation, relay: relay.operations.draw(), at: time.now())
+        }
+    }
+
+    /// SQL that writes a row of that request under an operation that nobody began.
+    fileprivate func row(of request: Repeatable) -> String {
+        """
+            INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)
+            VALUES (x'\(request.website)', x'\(Hex.encode(request.digest))', x'\(Hex.encode(request.fingerprint))',
+            'running', x'\(zeros)', '\(time.now().sql)')
+            """
+    }
+}
