@@ -22,6 +22,9 @@ public final class API: Handler {
         }
     }
 
+    /// After which a caller may try again that had too many requests in work, or held.
+    static let quotaPause = Duration.seconds(1)
+
     /// A larger body never gets here.
     public static let bodyLimit = 64 * 1024
 
@@ -29,6 +32,7 @@ public final class API: Handler {
     let relay: Relay
     let dependencies: [Dependency]
     let missed = Missed()
+    let sampled = SampledRequests()
     let time: any TimeSource
     private let randomness: any Randomness
     let log: Log
@@ -76,15 +80,25 @@ public final class API: Handler {
             let access = access(request, route: route.path.text)
             let inbound = Inbound(
                 api: self, request: request, route: route, places: places, claim: claim, form: form, access: access)
+            let (use, subject) = (relay.quotaUse, claim.subject(from: request.remote))
+            guard use.begin(subject) else {
+                relay.exceeded(.requests, by: claim.website)
+                return .now(inbound.refusal(Problem(.limited(retryAfter: Self.quotaPause))))
+            }
             return .later(
                 deadline: settings.deadline, late: Answer(Problem.unavailable).response(to: access.id),
-                work: { await inbound.outcome() })
+                work: {
+                    let outcome = await inbound.outcome()
+                    use.end(subject)
+                    return outcome
+                })
         }
     }
 
     public func tooLarge() -> Response {
         let access = Access(
-            id: requestID(), method: nil, route: "none", deadline: settings.deadline, time: time, log: log)
+            id: requestID(), method: nil, route: "none", deadline: settings.deadline, hasCertificate: false,
+            sampled: sampled, time: time, log: log)
         access.ended(Problem.tooLarge.code.status)
         return Answer(.tooLarge).response(to: access.id)
     }
@@ -102,7 +116,8 @@ public final class API: Handler {
 
     private func access(_ request: Request, route: String) -> Access {
         Access(
-            id: requestID(), method: request.method, route: route, deadline: settings.deadline, time: time, log: log)
+            id: requestID(), method: request.method, route: route, deadline: settings.deadline,
+            hasCertificate: request.certificate != nil, sampled: sampled, time: time, log: log)
     }
 
     private func requestID() -> String { Hex.encode(randomness.bytes(16)) }

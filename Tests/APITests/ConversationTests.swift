@@ -143,19 +143,55 @@ struct ConversationTests {
             let wrong = await guess()
             #expect(wrong.status == 200 && wrong["login"] == "failure")
             #expect(wrong["challenge"]?.string == challenge)
-            #expect(wrong["reason"]?.string == (count == 3 ? "locked" : nil))
+            #expect(wrong["reason"] == nil)
             guard count < 3 else { break }
             let early = await guess()
             #expect(early.status == 429 && early.code == "limited")
             #expect(early.fields["retry-after"] == "\(5 * count)")
             rig.relay.time.advance(by: Failures.pause * count)
         }
-        // The guesses are used up.
+        // The guesses are used up: no code is taken, and the phone can still approve.
         let over = await guess()
-        #expect(over.status == 429 && over.code == "limited" && over.fields["retry-after"] != nil)
-        #expect(await shop.send("POST", "/auth", ["challenge": .string(challenge)])["reason"] == "locked")
+        #expect(over.status == 403 && over.code == "codes_locked" && over.fields["retry-after"] == nil)
+        #expect(await shop.send("POST", "/auth", ["challenge": .string(challenge)])["login"] == "wait")
         let bob = await shop.send("GET", "/user/bob")
-        #expect(bob["state"] == "locked" && bob["stopped_by"] == "code")
+        #expect(bob["state"] == "active" && bob["stopped_by"] == nil && bob["codes"] == "locked")
+        #expect(bob["factors"]?.array?.map { $0.object?["state"]?.string } == ["active", "locked"])
+        #expect(await shop.send("POST", "/login", ["username": "bob"])["codes"] == "locked")
+        let asked = await shop.send("POST", "/user/bob/unlock", [:])
+        #expect(asked.status == 403 && asked.code == "approval_required" && asked["challenge"] != nil)
+        let coded = await shop.send("POST", "/user/bob/unlock", ["otp": "mzxw-6ytb-ojrg-c6tr"])
+        #expect(coded.status == 403 && coded.code == "codes_locked")
+    }
+
+    /// Whoever is not the user's website is told the same before and after.
+    @Test func nobodyElseSeesThatCodesAreLocked() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop", ["guesses": "1"])
+        let bank = try await rig.site("bank")
+        _ = try await shop.enrol("bob")
+        try await shop.give(.hotp, to: "bob", at: "shop")
+        let (challenge, _) = try await shop.login("bob")
+        func told() async -> [String] {
+            var told: [String] = []
+            for (path, body) in [
+                ("/login", ["username": "bob"]), ("/auth", ["challenge": .string(challenge)]),
+                ("/backup", ["challenge": .string(challenge), "otp": "000000"]), ("/user/bob/unlock", [:]),
+                ("/user/bob/totp/confirm", ["otp": "000000"]),
+            ] as [(String, JSONObject)] {
+                let answers = [
+                    await rig.stranger.send("POST", path, body), await bank.send("POST", path, body),
+                ]
+                told += answers.map { "\($0.status) \($0.text)" }
+            }
+            return told
+        }
+        let before = await told()
+        #expect(
+            await shop.send("POST", "/backup", ["challenge": .string(challenge), "otp": "000000"])["login"]
+                == "failure")
+        #expect(await shop.send("GET", "/user/bob")["codes"] == "locked")
+        #expect(await told() == before)
     }
 
     @Test(arguments: ["12345", "123456789", "12 3456", " 123456", "123456\n", "١٢٣٤٥٦", "abcd-efgh"])

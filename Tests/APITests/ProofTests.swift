@@ -200,15 +200,19 @@ struct ProofTests {
         let other = try await rig.bound("ann", at: "bank")
         let relay = rig.api.relay
         let now = rig.relay.time.now()
-        func possession(_ phone: TestPhone, _ id: Int) throws -> Possession {
-            Possession(
-                key: phone.key.publicKey.spkiThumbprint, id: "\(id)",
-                step: try #require(relay.nonces.step(of: relay.nonces.current(at: now), at: now)))
+        let signed = try JWS.parse(try rig.proof(phone))
+        let jwk = try #require(signed.header["jwk"])
+        func possession(_ phone: TestPhone, _ id: Int) throws -> PresentedProof {
+            PresentedProof(
+                Possession(
+                    key: phone.key.publicKey.spkiThumbprint, id: "\(id)",
+                    step: try #require(relay.nonces.step(of: relay.nonces.current(at: now), at: now))),
+                signed: signed, by: jwk)
         }
-        func use(_ proof: Possession) async -> Refusal? {
+        func use(_ proof: PresentedProof) async -> Refusal? {
             await rig.relay.loop.perform { () async -> Refusal? in
                 do throws(Refusal) {
-                    _ = try await relay.device(provedBy: proof)
+                    _ = try await relay.device(provedBy: proof, from: "")
                     return nil
                 } catch {
                     return error
@@ -309,8 +313,10 @@ struct ProofTests {
         ] {
             let claim = Claim(request, for: route, in: rig.api)
             let callers = try await rig.relay.on { [api = rig.api] _ in
-                let first = try await api.caller(claim, for: route.forms[0])
-                return [first, try await api.caller(first.claim(after: claim), for: route.forms[0])]
+                let first = try await api.caller(claim, for: route.forms[0], from: "")
+                return [
+                    first, try await api.caller(first.claim(after: claim), for: route.forms[0], from: ""),
+                ]
             }
             for caller in callers {
                 guard case .phone(let phone) = caller else { throw RigFailure("no phone") }

@@ -25,7 +25,9 @@ struct ProtocolPageProblems {
 
     /// A code that a phone cannot get is no phone's business.
     @Test func namesEveryCodeThatAPhoneCanGet() {
-        let others: Set<Problem.Code> = [.approvalRequired, .shownOnce, .idempotencyMismatch]
+        let others: Set<Problem.Code> = [
+            .approvalRequired, .codesLocked, .shownOnce, .idempotencyMismatch,
+        ]
         for code in Problem.Code.allCases where !others.contains(code) {
             #expect(page.contains("\(code.status) `\(code.rawValue)`"))
         }

@@ -133,7 +133,7 @@ struct WrongProofTests {
         },
     ]
 
-    @Test func everyWrongProofIsRefusedWithoutTheStore() async throws {
+    @Test func everyWrongProofIsRefused() async throws {
         let statements = Statements()
         let rig = try await APIRig(noting: statements)
         let phone = try await rig.bound("bob", at: "shop")
@@ -148,7 +148,8 @@ struct WrongProofTests {
         }
         let twice = await rig.present(try rig.proof(phone), try rig.proof(phone))
         #expect(twice.status == 401 && twice.asks == "invalid_dpop_proof")
-        #expect(statements.take() == [])
+        // Two of them are under keys that might be a phone's.
+        #expect(statements.take().count == 2)
         #expect(await rig.present(try rig.proof(phone)).status == 200)
     }
 }

@@ -6,7 +6,7 @@ import Relay
 enum Parameters {
     // Users.
     static let username = Field.text(
-        "username", limit: 64, "How the website knows the user; no control or text-direction characters",
+        "username", limit: 64, "How the website knows the user; no control, text-direction or invisible characters",
         rule: FieldRule.username)
     static let email = Field.text("email", limit: 254, "An e-mail address", rule: FieldRule.email)
     static let phone = Field.text("phone", limit: 16, "A telephone number in E.164 form", rule: FieldRule.phone)
@@ -60,6 +60,8 @@ enum Parameters {
     static let known = Field<[String]>.values(
         "known", limit: Relay.mostKnown, "The challenges that the phone has: a held request waits until others wait",
         of: challenge)
+    static let knownBrowser = Field.flag(
+        "known", "true: the website knows the browser as this user's, from a login that succeeded there")
     static let request = Field.line(
         "request", limit: 128, "The website's own nonce, shown to no one and part of the context")
     /// Any text at all: what is wrong with it is for the verb to say, and to write down.

@@ -7,6 +7,7 @@ struct Problem: Error, Sendable {
     enum Code: String, Sendable, CaseIterable {
         case malformed, invalid, unauthenticated, forbidden, conflict, limited, unavailable
         case approvalRequired = "approval_required"
+        case codesLocked = "codes_locked"
         case notFound = "not_found"
         case methodNotAllowed = "method_not_allowed"
         case alreadyDecided = "already_decided"
@@ -21,7 +22,7 @@ struct Problem: Error, Sendable {
             switch self {
             case .malformed, .invalid: 400
             case .unauthenticated: 401
-            case .forbidden, .approvalRequired: 403
+            case .forbidden, .approvalRequired, .codesLocked: 403
             case .notFound: 404
             case .methodNotAllowed: 405
             case .conflict, .alreadyDecided, .shownOnce: 409
@@ -41,6 +42,7 @@ struct Problem: Error, Sendable {
             case .unauthenticated: "No proof of who is calling"
             case .forbidden: "Not allowed"
             case .approvalRequired: "The user has to approve first"
+            case .codesLocked: "Codes are locked"
             case .notFound: "Not found"
             case .methodNotAllowed: "Not with this method"
             case .conflict: "In conflict with what is there"

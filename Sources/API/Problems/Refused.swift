@@ -13,9 +13,15 @@ extension Problem {
             self.init(.approvalRequired, "Once this challenge has succeeded, repeat the call with it as approval")
             members.set("challenge", .string(challenge.text))
             if let number { members.set("number", .string(number)) }
+        case .codesLocked:
+            self.init(
+                .codesLocked,
+                "Too many codes were wrong, so none is taken until the user approves of that on a phone "
+                    + "(POST /user/…/unlock) or an operator lifts it (twoefay user unlock)")
         case .notFound: self = .notFound
         case .invalid(let faults): self = .invalid(faults)
         case .conflict(let faults): self.init(.conflict, Self.list(faults), faults: faults)
+        case .shownOnce: self = .shownOnce
         case .alreadyDecided(let result):
             self.init(.alreadyDecided, "The challenge ended before with \(result), and that does not change")
             members.set("login", .string(result))
@@ -35,6 +41,9 @@ extension Problem {
 
     /// One and the same for paths that do not exist and for all that is not the caller's.
     static let notFound = Problem(.notFound, "There is no such thing, or it is not yours")
+
+    static let shownOnce = Problem(
+        .shownOnce, "This request succeeded before; what it answered is not shown a second time")
 
     static let tooLarge = Problem(.tooLarge, "A body may have \(API.bodyLimit) bytes")
 

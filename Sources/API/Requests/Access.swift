@@ -11,6 +11,8 @@ final class Access: Sendable {
     private let route: String
     private let started: Instant
     private let deadline: Duration
+    private let hasCertificate: Bool
+    private let sampled: SampledRequests
     private let time: any TimeSource
     private let log: Log
     private let state = Mutex(State())
@@ -22,12 +24,15 @@ final class Access: Sendable {
     }
 
     init(
-        id: String, method: String?, route: String, deadline: Duration, time: any TimeSource, log: Log
+        id: String, method: String?, route: String, deadline: Duration, hasCertificate: Bool,
+        sampled: SampledRequests, time: any TimeSource, log: Log
     ) {
         self.id = id
         self.method = method
         self.route = route
         self.deadline = deadline
+        self.hasCertificate = hasCertificate
+        self.sampled = sampled
         self.time = time
         self.log = log
         started = time.instant()
@@ -57,6 +62,7 @@ final class Access: Sendable {
     }
 
     private func write(_ state: State, _ taken: Duration, status: Int?, outcome: String?) {
+        guard isWritten(state, status) else { return }
         var website: String?
         var device: String?
         switch state.caller {
@@ -69,5 +75,12 @@ final class Access: Sendable {
             .milliseconds: taken.wholeMilliseconds, .website: website, .device: device,
         ]
         if Health.isCheck(route) { log.debug("request", fields) } else { log.info("request", fields) }
+    }
+
+    /// Callers without an identity who were refused share some lines a second. Checks are on level debug alone.
+    private func isWritten(_ state: State, _ status: Int?) -> Bool {
+        guard case .anyone = state.caller, !Health.isCheck(route), (status ?? 499) >= 400 else { return true }
+        return sampled.admit(
+            RequestSampling.Class(status: status, hasCertificate: hasCertificate), at: time.instant())
     }
 }

@@ -9,8 +9,8 @@ enum Claim: Sendable, Equatable {
     case website(name: String, key: [UInt8])
     /// By its certificate, or by what it has proved before.
     case phone(DeviceID, key: [UInt8], isCertified: Bool)
-    /// Without a certificate: whoever holds this key.
-    case key(Possession)
+    /// Without a certificate: whoever holds this key, if the signature is right.
+    case key(PresentedProof)
     case unproved(DPoP.Fault)
     /// A certificate of ours without exactly one name, or with one of the other authority's kind.
     case unusable
@@ -54,11 +54,51 @@ enum Claim: Sendable, Equatable {
     }
 }
 
+extension Claim {
+    /// The website's name, as its certificate has it.
+    var website: String? {
+        guard case .website(let name, _) = self else { return nil }
+        return name
+    }
+
+    /// The caller that is charged for a request in work.
+    func subject(from remote: String) -> QuotaUse.Subject {
+        switch self {
+        case .website(_, let key): .website(key: key)
+        case .phone(let id, _, _): .phone(id)
+        case .key(let proof): .presented(proof, from: remote)
+        case .nobody, .unproved, .unusable: .stranger(remote)
+        }
+    }
+
+    /// On whose behalf the store is asked who that is.
+    func tenant(from remote: String) -> Tenant {
+        switch self {
+        case .website(_, let key): .key(key)
+        case .phone(let id, _, _): .phone(id)
+        // Anybody can make a key: it is the address that is known.
+        case .nobody, .key, .unproved, .unusable: .stranger(remote)
+        }
+    }
+}
+
 /// Who is calling, looked up.
 enum Caller: Sendable {
     case anyone
     case website(Website)
     case phone(PhoneCredential)
+
+    /// On whose behalf the request is answered; nil where that is as it was before the caller was looked up.
+    var tenant: Tenant? { website.map { .website($0.id) } }
+
+    /// The website whose request it is, or whose user the phone is; nil where nobody has to say.
+    var website: (id: WebsiteID, name: String)? {
+        switch self {
+        case .anyone: nil
+        case .website(let website): (website.id, website.name)
+        case .phone(let phone): (phone.website.id, phone.website.name)
+        }
+    }
 
     /// What is looked up again before a held request is answered: a proof has done its service once.
     func claim(after claim: Claim) -> Claim {
@@ -68,13 +108,13 @@ enum Caller: Sendable {
 }
 
 extension API {
-    func caller(_ claim: Claim, for form: Form) async throws(Refusal) -> Caller {
+    func caller(_ claim: Claim, for form: Form, from remote: String) async throws(Refusal) -> Caller {
         switch (form.action, claim) {
         case (.anyone, _): return .anyone
         case (.website, .website(let name, let key)): return .website(try await relay.website(named: name, key: key))
         case (.phone, .phone(let id, let key, let isCertified)):
             return .phone(try await relay.device(id, key: key, isCertified: isCertified))
-        case (.phone, .key(let proof)): return .phone(try await relay.device(provedBy: proof))
+        case (.phone, .key(let proof)): return .phone(try await relay.device(provedBy: proof, from: remote))
         default: throw .unauthenticated
         }
     }

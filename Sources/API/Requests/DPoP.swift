@@ -20,14 +20,14 @@ enum DPoP {
     /// Clocks of phones may be wrong by a day: the nonce decides how old a proof is.
     private static let clockFault: Int64 = 24 * 3600
 
-    /// Everything about a proof that can be known without the store. What costs most comes last.
+    /// Everything about a proof that can be known at little cost: its form, and that it was made for this request. The
+    /// signature is looked at when the key is known (`Relay.device(provedBy:from:)`).
     static func read(
         _ request: Request, origin: String, nonces: Nonces, at now: Timestamp
-    ) throws(Fault) -> Possession {
+    ) throws(Fault) -> PresentedProof {
         let values = request.fields.values(field)
         guard let text = values.first, values.count == 1 else { throw .invalid("there must be one DPoP field") }
         let proof: JWSObject
-        let key: P256PublicKey
         do {
             proof = try JWS.parse(text, maxBytes: 4096)
         } catch {
@@ -48,13 +48,10 @@ enum DPoP {
             (now.seconds - clockFault...now.seconds + clockFault).contains(issued)
         else { throw .invalid("iat must be the time in seconds") }
         guard let nonce = claims["nonce"]?.string, let step = nonces.step(of: nonce, at: now) else { throw .nonce }
-        do {
-            key = try P256PublicKey(jwk: proof.header["jwk"] ?? .null)
-        } catch {
+        guard let jwk = proof.header["jwk"], let key = P256PublicKey.spkiThumbprint(unchecked: jwk) else {
             throw .invalid("jwk must be a public P-256 key")
         }
-        guard proof.verify(key) else { throw .invalid("the signature is not the key's") }
-        return Possession(key: key.spkiThumbprint, id: id, step: step)
+        return PresentedProof(Possession(key: key, id: id, step: step), signed: proof, by: jwk)
     }
 
     /// Scheme and host mean the same in capitals, and 443 is the port where none is named.

@@ -14,13 +14,31 @@ struct Inbound: Sendable {
     let access: Access
 
     func outcome() async -> Outcome {
-        let caller: Caller
-        do throws(Refusal) {
-            caller = try await api.caller(claim, for: form)
-        } catch {
-            return .response(end(Answer(Problem(error))))
+        switch await caller(claim) {
+        case .failure(let refusal): return .response(self.refusal(Problem(refusal)))
+        case .success(let caller):
+            access.identified(caller)
+            if case .phone(let phone) = caller, !phone.isCertified { request.identification?.isPhone(phone.key) }
+            return await tenant(caller).run { await act(caller) }
         }
-        access.identified(caller)
+    }
+
+    func refusal(_ problem: Problem) -> Response { end(Answer(problem)) }
+
+    /// Whoever is not known yet does not queue in the line of those who are.
+    private func caller(_ claim: Claim) async -> Result<Caller, Refusal> {
+        await claim.tenant(from: request.remote).run {
+            do throws(Refusal) {
+                return .success(try await api.caller(claim, for: form, from: request.remote))
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    private func tenant(_ caller: Caller) -> Tenant { caller.tenant ?? claim.tenant(from: request.remote) }
+
+    private func act(_ caller: Caller) async -> Outcome {
         do throws(Problem) {
             let body = try read(for: caller)
             guard case .website(let website) = caller, route.method == "POST",
@@ -66,7 +84,7 @@ struct Inbound: Sendable {
             answer.add("idempotency-replayed", "true")
             return .response(end(answer))
         case .shownOnce:
-            throw Problem(.shownOnce, "This request succeeded before; what it answered is not shown a second time")
+            throw .shownOnce
         case .stillRunning:
             throw Problem(.conflict, "The first request under this Idempotency-Key is still running", retryAfter: 1)
         case .mismatch:
@@ -87,31 +105,47 @@ struct Inbound: Sendable {
             let problem = error == .notFound ? notTheirs(caller) : nil
             return .response(await end(Answer(problem ?? Problem(error)), operation, repeated))
         }
-        if case .hold = verdict {
+        var place: HeldPlace?
+        if case .hold(let ticket, _, _) = verdict {
+            if let website = caller.website {
+                place = api.relay.quotaUse.hold(website.id)
+                guard place != nil else {
+                    ticket.cancel()
+                    api.relay.exceeded(.held, by: website.name)
+                    let problem = Problem(.limited(retryAfter: API.quotaPause))
+                    return .response(await end(Answer(problem), operation, repeated))
+                }
+            }
             access.held()
             // Whoever holds may go away without a word. A repetition then has not to wait: it only reads.
             if let repeated { await api.relay.release(repeated, operation) }
         }
-        return await come(to: verdict, caller, operation, repeated)
+        return await come(to: verdict, caller, operation, repeated, place)
     }
 
+    /// - Parameter place: the held request's, which it has until it is answered or its caller is gone.
     private func come(
-        to verdict: Verdict, _ caller: Caller, _ operation: Operation, _ repeated: Repeatable?
+        to verdict: Verdict, _ caller: Caller, _ operation: Operation, _ repeated: Repeatable?, _ place: HeldPlace?
     ) async -> Outcome {
         switch verdict {
         case .answer(let answer): return .response(await end(answer, operation, repeated))
         case .hold(let ticket, let duration, let finish):
             return .held(
-                Hold(duration: duration, wait: ticket) {
-                    let verdict: Verdict
-                    do throws(Refusal) {
-                        // What was revoked meanwhile is told nothing.
-                        _ = try await api.caller(caller.claim(after: claim), for: form)
-                        verdict = try await finish()
-                    } catch {
-                        verdict = .answer(Answer(Problem(error)))
+                Hold(duration: duration, owner: caller.website?.name ?? "", wait: ticket) {
+                    // A caller that was revoked meanwhile learns nothing.
+                    if case .failure(let refusal) = await self.caller(caller.claim(after: claim)) {
+                        return await come(
+                            to: .answer(Answer(Problem(refusal))), caller, operation, repeated, place)
                     }
-                    return await come(to: verdict, caller, operation, repeated)
+                    return await tenant(caller).run {
+                        let verdict: Verdict
+                        do throws(Refusal) {
+                            verdict = try await finish()
+                        } catch {
+                            verdict = .answer(Answer(Problem(error)))
+                        }
+                        return await come(to: verdict, caller, operation, repeated, place)
+                    }
                 })
         }
     }

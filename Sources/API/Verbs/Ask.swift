@@ -15,10 +15,10 @@ enum Ask {
                 [
                     P.token.optional, P.username.optional, P.request.optional, P.number.optional, P.ip.optional,
                     P.userAgent.optional, P.service.optional, P.action.optional, P.details.optional,
-                    P.expiresIn.optional, P.factors.optional, P.minAssurance.optional,
+                    P.expiresIn.optional, P.factors.optional, P.minAssurance.optional, P.knownBrowser.optional,
                 ], oneOf: ["token", "username"],
                 answers: [
-                    (201, "login: verified or unverified, challenge, number?, factor, expires_at"),
+                    (201, "login: verified or unverified, challenge, number?, factor, expires_at, codes?: locked"),
                     (429, "this user was asked too often"),
                 ])),
         Route(
@@ -26,7 +26,8 @@ enum Ask {
             Form(
                 .website(begin), [P.factor.required],
                 answers: [
-                    (202, "challenge, factor, state, reason?"), (403, "the challenge does not take this factor"),
+                    (202, "challenge, factor, state, reason?"),
+                    (403, "the challenge does not take this factor, or codes_locked"),
                     (409, "the user has none that works now, or the challenge has its end"),
                     (429, "it was sent a moment ago, or often enough"),
                 ])),
@@ -46,13 +47,15 @@ enum Ask {
                 subject: subject, username: username, request: call[P.request], number: call[P.number],
                 ip: call[P.ip], userAgent: call[P.userAgent], service: call[P.service], action: call[P.action],
                 details: call[P.details] ?? [], expiresIn: call[P.expiresIn], factors: call[P.factors],
-                minAssurance: call[P.minAssurance], language: call.language), by: website, as: call.operation)
+                minAssurance: call[P.minAssurance], language: call.language,
+                isKnown: call[P.knownBrowser] == true), by: website, as: call.operation)
         var body: JSONObject = [
             "login": .string(asked.verified ? "verified" : "unverified"), "challenge": .string(asked.challenge.text),
         ]
         if let number = asked.number { body.set("number", .string(number)) }
         body.set("factor", .word(asked.factor))
         body.set("expires_at", .string(asked.expiresAt.rfc3339))
+        if asked.areCodesLocked { body.set("codes", "locked") }
         return .answer(Answer(201, body))
     }
 

@@ -38,16 +38,19 @@ enum Decide {
                 oneOf: ["challenge", "token"],
                 answers: [
                     (200, "login: success or failure, and what /auth says"),
-                    (409, "it has its end; login says which"), (429, "too soon after a wrong code"),
+                    (409, "it has its end; login says which"), (403, "codes_locked: too many were wrong"),
+                    (429, "too soon after a wrong code"),
                 ])),
         Route(
-            "POST", "/user/{username}/unlock", "Lets a user be asked again after too many wrong numbers or codes",
+            "POST", "/user/{username}/unlock", "Lets a user be asked again after wrong numbers, and reopens codes",
             Form(
-                .website(unlock), [P.recoveryCode.optional],
+                .website(unlock), [P.recoveryCode.optional, P.approval.optional, P.knownBrowser.optional],
                 answers: [
-                    (204, "the user can be asked"),
+                    (204, "the user can be asked, and codes are taken"),
                     (200, "unlocked: false, where a recovery code was given that is none: it counts"),
                     (403, "frozen after fraud, or locked by an operator, who lifts that"),
+                    (403, "approval_required: codes are locked; challenge and number? of what the user is asked now"),
+                    (403, "codes_locked: no recovery code is taken, or no phone may answer for this website"),
                 ])),
     ]
 
@@ -83,7 +86,9 @@ enum Decide {
         let username = try call.place("username")
         guard FieldRule.username(username) == nil else { throw .notFound }
         guard let code = call[P.recoveryCode] else {
-            try await call.relay.unlock(username: username, by: website, as: call.operation)
+            try await call.relay.unlock(
+                username: username, approval: call.approval, isKnown: call[P.knownBrowser] == true, by: website,
+                as: call.operation)
             return .answer(.noContent)
         }
         let unlocked = try await call.relay.unlock(

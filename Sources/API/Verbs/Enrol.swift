@@ -22,7 +22,7 @@ enum Enrol {
                 ])),
         Route(
             "GET", "/user/{username}", "Shows a user",
-            Form(.website(show), answers: [(200, "token, email, phone, state, stopped_by?, factors, devices")])),
+            Form(.website(show), answers: [(200, "token, email, phone, state, stopped_by?, codes, factors, devices")])),
         Route(
             "DELETE", "/user/{username}", "Forgets a user", Form(.website(forget), answers: [(204, "it is forgotten")])
         ),
@@ -71,7 +71,7 @@ enum Enrol {
     @Sendable static func show(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
         let user = try await call.relay.user(named: try username(call), of: website)
         let devices = try await call.relay.devices(of: user)
-        let codes = try await call.relay.codeFactors(of: user).map { JSONValue.object($0.json(of: user.state)) }
+        let codes = try await call.relay.codeFactors(of: user).map { JSONValue.object($0.json(of: user)) }
         var views: [JSONValue] = []
         for device in devices { views.append(.object(try device.json(call))) }
         var body: JSONObject = [
@@ -79,6 +79,7 @@ enum Enrol {
             "state": .word(user.state),
         ]
         if user.state != .active, let doer = user.stoppedBy { body.set("stopped_by", .word(doer)) }
+        body.set("codes", user.codes.isLocked ? "locked" : "open")
         body.set("factors", .array(pushed(devices, of: user, by: call.relay) + codes))
         body.set("devices", .array(views))
         return .answer(Answer(200, body))

@@ -11,6 +11,7 @@ enum Factors {
     private static let approval = (403, "approval_required: challenge and number? of what the user is asked now")
     private static let dropped = [(204, "there is none, now or since before")]
     private static let paused = (429, "too soon after a wrong code")
+    private static let locked = (403, "codes_locked: too many were wrong")
 
     static let routes = [
         Route(
@@ -25,7 +26,7 @@ enum Factors {
                 .website(confirmTOTP), [P.otp.required],
                 answers: [
                     (200, "confirmed: true, or false for a wrong code, which counts"),
-                    (409, "nothing waits for a first code, or the user has to approve of it by now"), paused,
+                    (409, "nothing waits for a first code, or the user has to approve of it by now"), locked, paused,
                 ])),
         Route("DELETE", "/user/{username}/totp", "Drops the app", Form(.website(drop(.totp)), answers: dropped)),
         Route(
@@ -43,7 +44,7 @@ enum Factors {
                 .website(resynchronise), [P.otps.required],
                 answers: [
                     (200, "resynced: true, or false where they are no two codes in a row, which counts"),
-                    (409, "the user has no token"), paused,
+                    (409, "the user has no token"), locked, paused,
                 ])),
         Route(
             "POST", "/user/{username}/recovery-codes", "Gives ten recovery codes in the place of all earlier ones",
@@ -73,7 +74,7 @@ enum Factors {
         let factor = try await call.relay.addHOTP(
             username: username, seed: TokenSeed(secret: secret, counter: Int64(call[P.counter] ?? 0)),
             shape: try shape(call), approval: call.approval, by: website, as: call.operation)
-        return .answer(Answer(201, factor.json(of: .active)))
+        return .answer(Answer(201, factor.json(of: try await call.relay.user(named: username, of: website))))
     }
 
     @Sendable private static func resynchronise(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
@@ -131,10 +132,12 @@ extension TOTPSetup {
 }
 
 extension CodeFactor {
-    /// What a website sees of it. Who is locked or frozen is not asked by a factor that counts either.
-    func json(of user: UserState) -> JSONObject {
+    /// Returns the JSON that a website sees of a user's factor. An active factor is shown as locked
+    /// or frozen while its user is, and as locked while all codes are.
+    func json(of user: UserRow) -> JSONObject {
+        let barred: UserState? = user.state != .active ? user.state : user.codes.isLocked ? .locked : nil
         var object: JSONObject = [
-            "kind": .word(kind), "state": state == .active && user != .active ? .word(user) : .word(state),
+            "kind": .word(kind), "state": state == .active && barred != nil ? .word(barred) : .word(state),
             "created_at": .moment(createdAt),
         ]
         if let confirmedAt { object.set("confirmed_at", .moment(confirmedAt)) }

@@ -11,13 +11,16 @@ public struct Dependency: Sendable {
     public let trouble: @Sendable () async -> String?
     /// Whether it is needed now.
     public let isNeeded: @Sendable () -> Bool
+    /// Whether the relay serves without it: it is named as missing, and the relay is ready all the same.
+    public let isAdvisory: Bool
 
     public init(
-        _ name: String, isNeeded: @escaping @Sendable () -> Bool = { true },
+        _ name: String, isAdvisory: Bool = false, isNeeded: @escaping @Sendable () -> Bool = { true },
         trouble: @escaping @Sendable () async -> String?
     ) {
         self.name = name
         self.isNeeded = isNeeded
+        self.isAdvisory = isAdvisory
         self.trouble = trouble
     }
 }
@@ -84,7 +87,7 @@ enum Health {
             let isChanged = api.missed.note(dependency.name, isMissing: trouble != nil)
             dependencies.set(dependency.name, .string(trouble == nil ? "ok" : "missing"))
             if let trouble {
-                missing.append(dependency.name)
+                if !dependency.isAdvisory { missing.append(dependency.name) }
                 if isChanged { api.log.warning("ready.missing", [.name: dependency.name, .reason: trouble]) }
             } else if isChanged {
                 api.log.notice("ready.back", [.name: dependency.name])

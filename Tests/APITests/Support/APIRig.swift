@@ -20,10 +20,10 @@ final class APIRig: Sendable {
     ///   - statements: where everything is noted that the API has the store run.
     init(
         dependencies: [Dependency] = [], deadline: Duration = .seconds(10), _ kind: StoreKind? = nil,
-        noting statements: Statements? = nil
+        noting statements: Statements? = nil, quotas: Quotas = Quotas()
     ) async throws {
         let store = try await (kind ?? (statements == nil ? StoreKind.memory : .file)).fresh()
-        let rig = try await RelayRig(over: store, time: TestTime())
+        let rig = try await RelayRig(over: store, time: TestTime(), quotas: quotas)
         relay = rig
         api = API(
             settings: API.Settings(origin: RelayRig.origin, deadline: deadline),
@@ -40,7 +40,8 @@ final class APIRig: Sendable {
 
     /// Another relay over the same store, for which the store is away where `isAway` says so of a statement.
     func beside(isAway: @escaping @Sendable (String) -> Bool) throws -> APIRig {
-        let store = try Store.watched(at: relay.url) { (steps, session) throws(SessionFailure) in
+        let store = try Store.watched(at: relay.url, rows: RelayRig.rowAuthenticator()) {
+            (steps, session) throws(SessionFailure) in
             if steps.contains(where: { isAway($0.statement.sql) }) { throw .refused("away") }
             return try session.run(steps)
         }

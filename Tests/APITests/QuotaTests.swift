@@ -1,0 +1,147 @@
+import API
+import Domain
+import EventLoop
+import HTTP
+import JSON
+import Log
+import TestSupport
+import Testing
+
+@testable import Relay
+
+/// Quotas hold for one caller, and other callers do not notice.
+struct QuotaTests {
+    private let wait = [("prefer", "wait=30")]
+
+    private func quotas(_ change: (inout Quotas) -> Void) -> Quotas {
+        var quotas = Quotas()
+        change(&quotas)
+        return quotas
+    }
+
+    private func limited(_ rig: APIRig, _ quota: String) -> Double {
+        rig.relay.registry.number("twoefay_limits_reached_total{limit=\"\(quota)\"}") ?? 0
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb])
+    func aWebsiteThatFloodsIsRefusedAndAnotherIsNot(kind: StoreKind) async throws {
+        let rig = try await APIRig(kind, quotas: quotas { $0.requests = 10 })
+        let (flood, shop) = (try await rig.site("flood"), try await rig.site("shop"))
+        // All of them are handed in before the first one is answered.
+        let (flooding, other) = await rig.relay.loop.perform { [api = rig.api] in
+            let flooding = (0..<30).map { api.handle(flood.request("GET", "/user/user-\($0)")) }
+            return (flooding, api.handle(shop.request("GET", "/user/bob")))
+        }
+        let refused = flooding.compactMap { reply -> Response? in
+            guard case .now(let response) = reply else { return nil }
+            return response
+        }
+        #expect(refused.count == 20)
+        for response in refused {
+            #expect(response.status == 429 && response.code == "limited")
+            #expect(response.fields["retry-after"] == "1")
+        }
+        guard case .later = other else { throw RigFailure("the other website was refused") }
+        #expect(limited(rig, "requests") == 20)
+        // All refusals share one log line, and the counters name no website.
+        let lines = rig.relay.sink.lines.filter { $0.contains("quota.exceeded") }
+        #expect(lines.count == 1 && lines[0].contains("website=flood"))
+        for case .later(_, _, let work) in flooding {
+            guard case .response(let response) = await rig.relay.loop.perform(work) else { continue }
+            #expect(response.status == 404)
+        }
+        // The places are free again.
+        #expect(await flood.send("GET", "/user/bob").status == 404)
+        #expect(rig.relay.relay.quotaUse.subjects == 1)
+    }
+
+    @Test func aPhoneThatFloodsTakesNothingFromItsWebsite() async throws {
+        let rig = try await APIRig(quotas: quotas { $0.callerRequests = 2 })
+        let shop = try await rig.site("shop")
+        let (_, phone) = try await shop.enrol("bob")
+        let statuses = await rig.relay.loop.perform { [api = rig.api] in
+            (0..<5).map { _ in
+                switch api.handle(phone.request("POST", "/pending", [:])) {
+                case .now(let response): response.status
+                case .later: 200
+                }
+            }
+        }
+        #expect(statuses == [200, 200, 429, 429, 429])
+        #expect(await shop.send("GET", "/user/bob").status == 200)
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb])
+    func heldRequestsAreLimitedByWebsiteAndEndFreesThem(kind: StoreKind) async throws {
+        let rig = try await APIRig(kind, quotas: quotas { $0.held = 3 })
+        let (flood, shop) = (try await rig.site("flood", ["number": "0"]), try await rig.site("shop"))
+        let (_, phone) = try await flood.enrol("eve")
+        _ = try await shop.enrol("bob")
+        let (challenge, _) = try await flood.login("eve")
+        let (other, _) = try await shop.login("bob")
+        let about: JSONObject = ["challenge": .string(challenge)]
+        var holds: [Hold] = []
+        for _ in 0..<3 {
+            guard case .held(let hold) = await rig.start(flood.request("POST", "/auth", about, fields: wait)) else {
+                throw RigFailure("not held")
+            }
+            holds.append(hold)
+        }
+        let refused = await flood.send("POST", "/auth", about, fields: wait)
+        #expect(refused.status == 429 && refused.fields["retry-after"] == "1")
+        #expect(rig.relay.relay.waits.count == 3)
+        #expect(limited(rig, "held") == 1)
+        // Without waiting it is answered, and another website waits as ever.
+        #expect(await flood.send("POST", "/auth", about)["login"] == "wait")
+        let shops = await rig.start(
+            shop.request("POST", "/auth", ["challenge": .string(other)], fields: wait))
+        guard case .held = shops else { throw RigFailure("the other website is not held") }
+        // All three places are taken. When a caller goes away, the next one is held.
+        holds.removeLast().wait.cancel()
+        guard case .held(let next) = await rig.start(flood.request("POST", "/auth", about, fields: wait)) else {
+            throw RigFailure("the place is not free")
+        }
+        #expect(await phone.send("POST", "/success", about).status == 200)
+        for hold in holds + [next] { #expect(await rig.end(hold)["login"] == "success") }
+        holds = []
+        #expect(rig.relay.relay.waits.count == 1)
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb])
+    func aWebsiteRegistersNoMoreUsersThanItMayHave(kind: StoreKind) async throws {
+        let rig = try await APIRig(kind, quotas: quotas { $0.users = 3 })
+        let (flood, shop) = (try await rig.site("flood"), try await rig.site("shop"))
+        func register(_ site: Site, _ name: String) async -> Response {
+            await site.send("POST", "/register", ["username": .string(name)])
+        }
+        for number in 0..<3 { #expect(await register(flood, "user-\(number)").status == 201) }
+        let refused = await register(flood, "user-3")
+        #expect(refused.status == 429 && refused.code == "limited")
+        #expect(refused.fields["retry-after"] == "60")
+        #expect(await register(shop, "bob").status == 201)
+        #expect(limited(rig, "users") == 1)
+        // A deleted user makes room once the users are counted again.
+        #expect(await flood.send("DELETE", "/user/user-0").status == 204)
+        #expect(await register(flood, "user-3").status == 429)
+        rig.relay.time.advance(by: .seconds(60))
+        #expect(await register(flood, "user-3").status == 201)
+        #expect(await register(flood, "user-4").status == 429)
+    }
+
+    @Test func aWebsiteRegistersNoMoreUsersInAMinuteThanItMay() async throws {
+        let rig = try await APIRig(quotas: quotas { $0.newUsers = 6 })
+        let (flood, shop) = (try await rig.site("flood"), try await rig.site("shop"))
+        var statuses: [Int] = []
+        for number in 0..<8 {
+            statuses.append(
+                await flood.send("POST", "/register", ["username": .string("user-\(number)")]).status)
+        }
+        #expect(statuses == [201, 201, 201, 201, 201, 201, 429, 429])
+        #expect(await shop.send("POST", "/register", ["username": "bob"]).status == 201)
+        // The budget grows by one every ten seconds.
+        rig.relay.time.advance(by: .seconds(10))
+        #expect(await flood.send("POST", "/register", ["username": "late"]).status == 201)
+        let refused = await flood.send("POST", "/register", ["username": "later"])
+        #expect(refused.status == 429 && refused.fields["retry-after"] == "10")
+    }
+}

@@ -1,0 +1,44 @@
+import HTTP
+import JSON
+import Log
+import TestSupport
+import Testing
+import World
+
+@testable import API
+
+@Suite struct RequestSamplingTests {
+    private func lines(_ rig: APIRig, _ event: String) -> [String] {
+        rig.relay.sink.lines.filter { WatchedSink.isOf(event, $0) }
+    }
+
+    /// All refusals of nobody are either written or counted, and a flood of one kind does not hide another.
+    @Test func aFloodOfAnonymousRefusalsIsCounted() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        _ = rig.relay.sink.drain()
+        for _ in 0..<300 { #expect(await rig.stranger.send("GET", "/user/bob").status == 401) }
+        for _ in 0..<30 { #expect(await rig.stranger.send("GET", "/nowhere").status == 404) }
+        #expect(lines(rig, "request").count == 20)
+        // Callers who are known have their lines.
+        for _ in 0..<15 { #expect(await shop.send("GET", "/user/bob").status == 404) }
+        #expect(lines(rig, "request").count == 35)
+        // A certificate that lets nobody in is another class.
+        let unknown = Site(rig: rig, certificate: .website("other"))
+        for _ in 0..<15 { #expect(await unknown.send("GET", "/user/bob").status == 401) }
+        #expect(lines(rig, "request").count == 45)
+
+        rig.api.noteSampledRequests()
+        #expect(
+            lines(rig, "request.sampled").map { $0.split(separator: " ").dropFirst(3).joined(separator: " ") } == [
+                "status=401 kind=anonymous count=290", "status=401 kind=certificate count=5",
+                "status=404 kind=anonymous count=20",
+            ])
+        // Each is said once.
+        rig.api.noteSampledRequests()
+        #expect(lines(rig, "request.sampled").count == 3)
+        rig.relay.time.advance(by: .seconds(1))
+        _ = await rig.stranger.send("GET", "/user/bob")
+        #expect(lines(rig, "request").count == 46)
+    }
+}
