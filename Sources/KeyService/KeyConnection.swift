@@ -1,0 +1,78 @@
+import Bytes
+import EventLoop
+import Glibc
+import Log
+
+/// A connection with one request and its answer. It is used on its loop only.
+final class KeyConnection {
+    private let fd: Int32
+    private let process: pid_t
+    private let server: KeyServer
+    private var watch: Watch?
+    private var deadline: TimerID?
+    private var input = KeyFrameBuffer()
+    /// Holds keys, so it is wiped.
+    private var output: [UInt8] = []
+    private var written = 0
+    private var isClosed = false
+
+    init(fd: Int32, process: pid_t, server: KeyServer) {
+        self.fd = fd
+        self.process = process
+        self.server = server
+    }
+
+    func start() throws(SystemFailure) {
+        watch = try server.loop.watch(fd: fd, .read) { [weak self] _ in self?.ready() }
+        deadline = server.loop.schedule(after: server.limits.request) { [weak self] in
+            self?.deadline = nil
+            self?.drop("the time for one request is over")
+        }
+    }
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        watch?.cancel()
+        if let deadline { server.loop.cancel(deadline) }
+        Wiping.wipe(&output)
+        Glibc.close(fd)
+    }
+
+    private func ready() { if output.isEmpty { read() } else { write() } }
+
+    private func read() {
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        let count = recv(fd, &chunk, chunk.count, 0)
+        guard count > 0 else {
+            if count < 0, [EAGAIN, EINTR].contains(errno) { return }
+            // A peer that only looks whether somebody listens has sent nothing.
+            return input.isEmpty ? server.ended(self) : drop("the request is not whole")
+        }
+        input.append(chunk[..<count])
+        do throws(KeyServiceFailure) {
+            guard let message = try input.message() else { return }
+            output = server.reply(to: message, of: process).frames
+            watch?.change(.write)
+        } catch {
+            drop(error.description)
+        }
+    }
+
+    private func write() {
+        let count = output[written...].withUnsafeBytes {
+            send(fd, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+        }
+        guard count > 0 else {
+            if [EAGAIN, EINTR].contains(errno) { return }
+            return drop(SystemFailure("send").description)
+        }
+        written += count
+        if written == output.count { server.ended(self) }
+    }
+
+    private func drop(_ reason: String) {
+        server.log.warning("keys.dropped", [.process: Int(process), .reason: reason])
+        server.ended(self)
+    }
+}

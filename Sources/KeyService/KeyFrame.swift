@@ -1,0 +1,61 @@
+/// A message of the key service on its socket: four bytes of length, the most significant first, and that many bytes.
+///
+/// A length beyond the limit is refused before anything is stored, so a peer cannot make this process allocate more.
+enum KeyFrame {
+    /// The longest message.
+    static let limit = 64 << 10
+    static let headerBytes = 4
+
+    static func encode(_ message: [UInt8]) -> [UInt8] {
+        precondition(message.count <= limit, "our own message is too long")
+        var frame: [UInt8] = []
+        frame.reserveCapacity(headerBytes + message.count)
+        appendHeader(message.count, to: &frame)
+        frame.append(contentsOf: message)
+        return frame
+    }
+
+    static func appendHeader(_ count: Int, to frame: inout [UInt8]) {
+        withUnsafeBytes(of: UInt32(count).bigEndian) { frame.append(contentsOf: $0) }
+    }
+
+    /// Reads the length that a frame begins with.
+    static func length(_ header: some Collection<UInt8>) throws(KeyServiceFailure) -> Int {
+        let length = Int(header.reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
+        guard length <= limit else { throw .malformed("a message of \(length) bytes; the limit is \(limit)") }
+        return length
+    }
+}
+
+/// Collects the bytes of one frame, however they are cut on their way.
+struct KeyFrameBuffer {
+    private var bytes: [UInt8] = []
+
+    var isEmpty: Bool { bytes.isEmpty }
+
+    mutating func append(_ more: some Collection<UInt8>) { bytes.append(contentsOf: more) }
+
+    /// Returns the message once it is whole, and nil before. Bytes behind it are refused: a connection has one request.
+    func message() throws(KeyServiceFailure) -> [UInt8]? {
+        guard bytes.count >= KeyFrame.headerBytes else { return nil }
+        let end = KeyFrame.headerBytes + (try KeyFrame.length(bytes.prefix(KeyFrame.headerBytes)))
+        guard bytes.count <= end else { throw .malformed("more than one message") }
+        return bytes.count == end ? Array(bytes[KeyFrame.headerBytes...]) : nil
+    }
+}
+
+/// The reason why a request to the key service failed.
+public enum KeyServiceFailure: Error, Sendable, Equatable, CustomStringConvertible {
+    /// Nobody listens, or no answer comes in time.
+    case unavailable(String)
+    /// The other end sent something else than a message of the protocol.
+    case malformed(String)
+    /// The service answers that it does not do this.
+    case refused(String)
+
+    public var description: String {
+        switch self {
+        case .unavailable(let reason), .malformed(let reason), .refused(let reason): reason
+        }
+    }
+}

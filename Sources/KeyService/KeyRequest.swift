@@ -1,0 +1,88 @@
+import Bytes
+import Crypto
+import Domain
+import JSON
+
+/// A request to the key service. There is no verb that signs bytes of the caller's choice, and none
+/// that gives a key of an authority or the master key.
+public enum KeyRequest: Sendable, Equatable {
+    /// The keys that are derived from the master key.
+    case unwrap
+    /// A certificate for the key of a phone.
+    case issue(device: DeviceID, key: P256PublicKey)
+
+    /// Reads a request. Unknown verbs and members are refused.
+    init(message: [UInt8]) throws(KeyServiceFailure) {
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONReader.read(message, limits: JSONLimits(maxDepth: 2, maxMembers: 8))
+        } catch {
+            throw .malformed("a request that is not JSON")
+        }
+        guard let object = value.object, let verb = object["verb"]?.string else {
+            throw .malformed("a request without a verb")
+        }
+        let members = Set(object.names)
+        switch verb {
+        case "unwrap" where members == ["verb"]: self = .unwrap
+        case "issue" where members == ["verb", "device", "key"]:
+            guard let device = object["device"]?.string.flatMap({ DeviceID($0) }),
+                let bytes = object["key"]?.string.flatMap({ Base64URL.decode($0) }),
+                let key = try? P256PublicKey(x963: bytes)
+            else { throw .malformed("an issue without the id or the key of a phone") }
+            self = .issue(device: device, key: key)
+        case "unwrap", "issue": throw .malformed("members that \(verb) does not have")
+        default: throw .malformed("an unknown verb")
+        }
+    }
+
+    var message: [UInt8] {
+        let object: JSONObject
+        switch self {
+        case .unwrap: object = ["verb": "unwrap"]
+        case .issue(let device, let key):
+            object = ["verb": "issue", "device": .string(device.text), "key": .string(Base64URL.encode(key.x963))]
+        }
+        return JSONWriter.write(object)
+    }
+}
+
+/// The answer to a request.
+public enum KeyReply: Sendable {
+    case keys(DataKeys)
+    /// PEM.
+    case certificate(String)
+    case refused(String)
+
+    /// The frames of the answer. Keys follow their list in a frame of raw bytes, since a text of
+    /// them would stay behind in memory.
+    var frames: [UInt8] {
+        switch self {
+        case .keys(let keys): Self.frames(keys)
+        case .certificate(let pem): Self.frame(["certificate": .string(pem)])
+        case .refused(let reason): Self.frame(["error": .string(reason)])
+        }
+    }
+
+    private static func frame(_ object: JSONObject) -> [UInt8] { KeyFrame.encode(JSONWriter.write(object)) }
+
+    /// The array has its size before the keys come into it: one that grows leaves copies of them behind.
+    private static func frames(_ keys: DataKeys) -> [UInt8] {
+        let list = frame(keys.list)
+        var frames: [UInt8] = []
+        frames.reserveCapacity(list.count + KeyFrame.headerBytes + keys.count)
+        frames.append(contentsOf: list)
+        KeyFrame.appendHeader(keys.count, to: &frames)
+        keys.appendBytes(to: &frames)
+        return frames
+    }
+
+    /// Reads the first frame of an answer, which must not be an error.
+    static func object(_ message: [UInt8]) throws(KeyServiceFailure) -> JSONObject {
+        guard let object = (try? JSONReader.read(message))?.object else {
+            throw .malformed("the key service answers something else than JSON")
+        }
+        if let reason = object["error"]?.string { throw .refused("the key service says: \(reason)") }
+        return object
+    }
+}

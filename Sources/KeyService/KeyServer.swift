@@ -1,0 +1,124 @@
+import CLinux
+import EventLoop
+import Glibc
+import Log
+
+/// A socket that listens, made before the process is restricted.
+public struct KeyListener: Sendable {
+    public let path: String
+    let fd: Int32
+
+    /// - Parameter isShared: whether the group of this process may connect, too; who is answered is decided by the user.
+    public init(path: String, isShared: Bool) throws(SystemFailure) {
+        self.path = path
+        fd = try UnixSocket.listen(path, mode: isShared ? 0o660 : 0o600)
+    }
+
+    /// Closes the socket and removes its path.
+    public func close() {
+        Glibc.close(fd)
+        unlink(path)
+    }
+}
+
+/// The key service's end of the socket. Touched on its loop only.
+///
+/// The kernel says which user a connection is from (`SO_PEERCRED`); others than the allowed ones
+/// are refused and logged. A connection has one request and a deadline for it; whatever else a peer
+/// sends ends its connection and nothing more.
+public final class KeyServer {
+    public struct Limits: Sendable {
+        public var request = Duration.seconds(5)
+        public var connections = 32
+
+        public init() {}
+    }
+
+    let loop: EventLoop
+    let limits: Limits
+    let log: Log
+    private let listener: KeyListener
+    private let users: Set<uid_t>
+    private let answer: (KeyRequest, pid_t) -> KeyReply
+    private var watch: Watch?
+    private var connections: [ObjectIdentifier: KeyConnection] = [:]
+
+    public init(
+        loop: EventLoop, listener: KeyListener, users: Set<UInt32>, limits: Limits = Limits(), log: Log,
+        answer: @escaping (KeyRequest, pid_t) -> KeyReply
+    ) {
+        self.loop = loop
+        self.listener = listener
+        self.users = users
+        self.limits = limits
+        self.log = log
+        self.answer = answer
+    }
+
+    public func start() throws(SystemFailure) {
+        watch = try loop.watch(fd: listener.fd, .read) { [weak self] _ in self?.accept() }
+    }
+
+    /// Takes no more requests.
+    public func stop() {
+        watch?.cancel()
+        watch = nil
+        for connection in connections.values { connection.close() }
+        connections = [:]
+        listener.close()
+    }
+
+    private func accept() {
+        while watch != nil, connections.count < limits.connections {
+            let fd = clinux_accept(listener.fd, nil, nil)
+            guard fd >= 0 else {
+                if errno == EAGAIN { return }
+                log.error("keys.accept", [.error: SystemFailure("accept4").description])
+                return pause()
+            }
+            admit(fd)
+        }
+        // The next one waits in the kernel until a connection has its end.
+        watch?.change([])
+    }
+
+    /// Stops accepting for a moment: the loop would report the same waiting peer in every turn.
+    private func pause() {
+        watch?.change([])
+        loop.schedule(after: .milliseconds(100)) { [weak self] in self?.watch?.change(.read) }
+    }
+
+    private func admit(_ fd: Int32) {
+        let found = UnixSocket.peer(of: fd)
+        guard let peer = found, users.contains(peer.user) else {
+            let user = found.map { "user \($0.user)" } ?? "an unknown user"
+            log.warning("keys.stranger", [.reason: "\(user) may not ask"])
+            Glibc.close(fd)
+            return
+        }
+        let connection = KeyConnection(fd: fd, process: peer.process, server: self)
+        do throws(SystemFailure) {
+            try connection.start()
+            connections[ObjectIdentifier(connection)] = connection
+        } catch {
+            log.error("keys.accept", [.error: error.description])
+            connection.close()
+        }
+    }
+
+    /// Answers a request, whatever it is.
+    func reply(to message: [UInt8], of process: pid_t) -> KeyReply {
+        do throws(KeyServiceFailure) {
+            return answer(try KeyRequest(message: message), process)
+        } catch {
+            log.warning("keys.malformed", [.process: Int(process), .reason: error.description])
+            return .refused(error.description)
+        }
+    }
+
+    func ended(_ connection: KeyConnection) {
+        connection.close()
+        connections[ObjectIdentifier(connection)] = nil
+        watch?.change(.read)
+    }
+}

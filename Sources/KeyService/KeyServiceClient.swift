@@ -1,0 +1,122 @@
+import Bytes
+import Crypto
+import Domain
+import EventLoop
+import Glibc
+import JSON
+import World
+
+/// The relay's end of the key service. Each request has a connection and a deadline; the calls block their thread.
+public struct KeyServiceClient: Sendable {
+    public let path: String
+    private let time: any TimeSource
+
+    /// The longest time that a request takes.
+    public static let patience = Duration.seconds(5)
+
+    public init(path: String, time: any TimeSource = SystemTime()) {
+        self.path = path
+        self.time = time
+    }
+
+    /// Gets the keys that are derived from the master key.
+    ///
+    /// - Parameter start: the time that the service has to come up, where it starts together with the relay.
+    public func unwrap(waiting start: Duration) throws(KeyServiceFailure) -> DataKeys {
+        let connection = try connect(until: time.instant() + start)
+        defer { connection.close() }
+        try connection.send(.unwrap)
+        let list = try KeyReply.object(try connection.receive())
+        return try DataKeys(list: list, bytes: Secret(try connection.receive()))
+    }
+
+    /// Gets a certificate for the key of a phone, in PEM.
+    public func issue(
+        for key: P256PublicKey, of device: DeviceID, until deadline: Instant
+    ) throws(KeyServiceFailure) -> String {
+        let connection = try connect(until: time.instant(), deadline: deadline)
+        defer { connection.close() }
+        try connection.send(.issue(device: device, key: key))
+        guard let pem = try KeyReply.object(try connection.receive())["certificate"]?.string,
+            let issued = try? Certificate(pem: Array(pem.utf8)), issued.spkiThumbprint == key.spkiThumbprint
+        else { throw .malformed("the key service answers without a certificate for this key") }
+        return pem
+    }
+
+    /// The reason why the service cannot be reached; nil if it can. Only connects, and sends no request.
+    public var trouble: String? { UnixSocket.failureToConnect(path).map { Self.unreachable(path, $0) } }
+
+    /// Connects, again and again until a moment: a service that begins at the same time may not listen yet.
+    private func connect(until moment: Instant, deadline: Instant? = nil) throws(KeyServiceFailure) -> Connection {
+        while true {
+            do throws(SystemFailure) {
+                let fd = try UnixSocket.connect(path)
+                return Connection(fd: fd, deadline: deadline ?? (time.instant() + Self.patience), time: time)
+            } catch {
+                guard time.instant() < moment, [ENOENT, ECONNREFUSED, EAGAIN].contains(error.code) else {
+                    throw .unavailable(Self.unreachable(path, error))
+                }
+                poll(nil, 0, 50)
+            }
+        }
+    }
+
+    private static func unreachable(_ path: String, _ failure: SystemFailure) -> String {
+        "the key service cannot be reached at \(path): \(failure)"
+    }
+}
+
+/// A connection to the key service, with its deadline.
+private struct Connection {
+    let fd: Int32
+    let deadline: Instant
+    let time: any TimeSource
+
+    static let closed = KeyServiceFailure.unavailable(
+        "the key service has closed the connection; its log says why, and --peer must name the user of this process")
+
+    func close() { Glibc.close(fd) }
+
+    func send(_ request: KeyRequest) throws(KeyServiceFailure) {
+        var rest = KeyFrame.encode(request.message)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.send(fd, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            if count > 0 { rest = rest.dropFirst(count) } else { try wait(POLLOUT, "send") }
+        }
+    }
+
+    /// Receives one message.
+    func receive() throws(KeyServiceFailure) -> [UInt8] {
+        try receive(exactly: try KeyFrame.length(try receive(exactly: KeyFrame.headerBytes)))
+    }
+
+    /// Receives into one array, so that no copy of a key is left behind.
+    private func receive(exactly count: Int) throws(KeyServiceFailure) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let received = bytes.withUnsafeMutableBytes {
+                recv(fd, $0.baseAddress.map { $0 + filled }, count - filled, 0)
+            }
+            if received > 0 {
+                filled += received
+            } else if received == 0 {
+                throw Self.closed
+            } else {
+                try wait(POLLIN, "recv")
+            }
+        }
+        return bytes
+    }
+
+    /// Waits until the socket is ready, after a call that was not done.
+    private func wait(_ event: Int32, _ call: String) throws(KeyServiceFailure) {
+        let failure = SystemFailure(call)
+        guard ![EPIPE, ECONNRESET].contains(failure.code) else { throw Self.closed }
+        guard [EAGAIN, EINTR].contains(failure.code) else { throw .unavailable("the key service: \(failure)") }
+        let left = (deadline - time.instant()).wholeMilliseconds
+        guard left > 0 else { throw .unavailable("the key service does not answer in time") }
+        var socket = pollfd(fd: fd, events: Int16(event), revents: 0)
+        poll(&socket, 1, Int32(clamping: left))
+    }
+}

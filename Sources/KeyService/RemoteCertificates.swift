@@ -1,0 +1,47 @@
+import Crypto
+import Domain
+import EventLoop
+import Relay
+import World
+
+/// Gets the certificates of phones from the key service, on a thread of its own, one after the other.
+///
+/// The deadline of a request begins when it is made. So a service that hangs holds up each phone
+/// for one deadline, however many phones wait.
+public final class RemoteCertificates: PhoneCertificates {
+    private let client: KeyServiceClient
+    private let worker: WorkerThread
+    private let time: any TimeSource
+
+    public init(_ client: KeyServiceClient, time: any TimeSource) throws(SystemFailure) {
+        self.client = client
+        self.time = time
+        worker = try WorkerThread(name: "keys")
+    }
+
+    /// Ends the thread. To be called after the last request.
+    public func close() { worker.stop() }
+
+    /// Gets a certificate. The service takes the time from its own clock.
+    public func certificate(
+        for key: P256PublicKey, of device: DeviceID, at now: Timestamp
+    ) async throws(CertificateFailure) -> String {
+        let deadline = time.instant() + KeyServiceClient.patience
+        let outcome = await withUnsafeContinuation { continuation in
+            worker.post { [client] in
+                continuation.resume(
+                    returning: Result { () throws(KeyServiceFailure) in
+                        try client.issue(for: key, of: device, until: deadline)
+                    })
+            }
+        }
+        do throws(KeyServiceFailure) {
+            return try outcome.get()
+        } catch {
+            switch error {
+            case .unavailable(let reason): throw .unavailable(reason)
+            case .malformed(let reason), .refused(let reason): throw .failed(reason)
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+import Daemon
+import Glibc
+
+exit(KeysProgram.run(Array(CommandLine.arguments.dropFirst())))
