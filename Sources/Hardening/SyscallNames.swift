@@ -1,0 +1,62 @@
+extension SyscallFilter {
+    /// Calls that are allowed with any arguments, by what needs them.
+    static let allowed = files + memory + threads + time + network + itself
+
+    private static let files = [
+        "access", "close", "close_range", "creat", "dup", "dup2", "dup3", "faccessat", "faccessat2", "fadvise64",
+        "fallocate", "fchmod", "fchown", "fcntl", "fcntl64", "fdatasync", "flock", "fstat", "fstat64", "fstatat64",
+        "fstatfs", "fstatfs64", "fsync", "ftruncate", "ftruncate64", "getcwd", "getdents", "getdents64", "lseek",
+        "_llseek", "lstat", "memfd_create", "newfstatat", "open", "openat", "openat2", "pipe", "pipe2", "pread64",
+        "preadv", "preadv2", "pwrite64", "pwritev", "pwritev2", "read", "readahead", "readlink", "readlinkat", "readv",
+        "sendfile", "stat", "stat64", "statfs", "statfs64", "statx", "sync_file_range", "umask", "unlink", "unlinkat",
+        "utimensat", "write", "writev",
+    ]
+
+    /// `mmap` and `mprotect` depend on their arguments.
+    private static let memory = [
+        "brk", "madvise", "mincore", "mlock", "mlock2", "mremap", "mseal", "msync", "munlock", "munmap",
+    ]
+
+    /// `clone` depends on its arguments; of `clone3` the other filter says that there is no such call.
+    private static let threads = [
+        "clone3", "exit", "exit_group", "futex", "futex_requeue", "futex_wait", "futex_waitv", "futex_wake",
+        "get_robust_list", "getcpu", "gettid", "membarrier", "restart_syscall", "rseq", "rt_sigaction", "rt_sigpending",
+        "rt_sigprocmask",
+        "rt_sigreturn", "rt_sigsuspend", "rt_sigtimedwait", "sched_getaffinity", "sched_getattr", "sched_getparam",
+        "sched_get_priority_max", "sched_get_priority_min", "sched_getscheduler", "sched_yield", "set_robust_list",
+        "set_tid_address", "sigaltstack", "signalfd", "signalfd4",
+    ]
+
+    private static let time = [
+        "clock_getres", "clock_gettime", "clock_nanosleep", "gettimeofday", "nanosleep", "time", "timerfd_create",
+        "timerfd_gettime", "timerfd_settime", "times",
+    ]
+
+    /// `socket` and `socketpair` depend on their arguments.
+    private static let network = [
+        "accept", "accept4", "bind", "connect", "epoll_create", "epoll_create1", "epoll_ctl", "epoll_pwait",
+        "epoll_pwait2", "epoll_wait", "eventfd", "eventfd2", "getpeername", "getsockname", "getsockopt", "listen",
+        "poll", "ppoll", "pselect6", "recvfrom", "recvmmsg", "recvmsg", "select", "sendmmsg", "sendmsg", "sendto",
+        "setsockopt", "shutdown",
+    ]
+
+    private static let itself = [
+        "arch_prctl", "getegid", "geteuid", "getgid", "getgroups", "getpid", "getppid", "getrandom", "getresgid",
+        "getresuid", "getrlimit", "getrusage", "getuid", "setrlimit", "sysinfo", "uname",
+    ]
+
+    /// Calls that end the process: no library tries them, so somebody else does.
+    static let deadly = [
+        // Another program, or another process's memory.
+        "execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd",
+        // The kernel and the machine.
+        "acct", "add_key", "bpf", "clock_settime", "create_module", "delete_module", "finit_module", "init_module",
+        "io_uring_enter", "io_uring_register", "io_uring_setup", "ioperm", "iopl", "kcmp", "kexec_file_load",
+        "kexec_load", "keyctl", "lookup_dcookie", "perf_event_open", "quotactl", "reboot", "request_key",
+        "settimeofday",
+        "swapoff", "swapon", "syslog", "userfaultfd",
+        // The view of the file system, and other namespaces.
+        "chroot", "fsconfig", "fsmount", "fsopen", "fspick", "mount", "mount_setattr", "move_mount",
+        "open_by_handle_at", "open_tree", "pivot_root", "setns", "umount", "umount2", "unshare",
+    ]
+}
