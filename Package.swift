@@ -38,6 +38,7 @@ let package = Package(
     products: [
         .executable(name: "twoefayd", targets: ["twoefayd"]),
         .executable(name: "twoefay", targets: ["twoefay"]),
+        .executable(name: "twoefay-keys", targets: ["twoefay-keys"]),
         // What the packages under Benchmarks/ measure.
         .library(
             name: "parts",
@@ -55,10 +56,10 @@ let package = Package(
         // C libraries, each touched by the one module that names it below.
         library("CLinux"), library("CNghttp2"), library("COpenSSL"), library("CSQLite"), library("CMariaDB"),
         library("CYAML"), library("CQREncode"), library("CMaxMind"), library("CMicroHTTPD"),
-        library("CCurl"), library("CExpat"),
+        library("CCurl"), library("CExpat"), library("CSeccomp"), library("CPKCS11"),
 
         // Leaves.
-        module("Bytes"),
+        module("Bytes", ["CLinux"]),
         module("GSM"),
         module("World", ["CLinux"]),
         module("JSON"),
@@ -66,8 +67,10 @@ let package = Package(
         module("YAML", ["CYAML"]),
         module("QR", ["CQREncode"]),
         module("Crypto", ["Bytes", "COpenSSL", "JSON", "World"]),
+        module("PKCS11", ["Bytes", "CPKCS11", "Crypto"]),
         module("Seeds", ["Bytes", "CExpat", "Crypto", "World"]),
         module("HTTP"),
+        module("Hardening", ["CLinux", "CSeccomp"]),
         module("Metrics"),
         module("Pushing", ["World"]),
         module("Messaging"),
@@ -130,6 +133,11 @@ let package = Package(
                 "Texting", "WebPush", "Wording", "World",
             ]),
 
+        // The other end of the relay's port for keys, in a process of its own.
+        module(
+            "KeyService",
+            ["Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World"]),
+
         // The device side.
         module("Phone", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World"]),
 
@@ -140,7 +148,10 @@ let package = Package(
                 "API", "APNs", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "Geo", "HTTP",
                 "HTTP1",
                 "HTTP2",
-                "JSON", "Log", "Messaging", "Metrics", "Relay", "SMPP", "Storage", "TLS", "Texting", "WebPush",
+                "Hardening",
+                "JSON", "KeyService", "Log", "Messaging", "Metrics", "PKCS11", "Relay", "SMPP", "Storage", "TLS",
+                "Texting",
+                "WebPush",
                 "Webhooks",
                 "Wording",
                 "World", "YAML",
@@ -159,6 +170,7 @@ let package = Package(
             // Sources/Demo/Pages/Embedded has them as Swift.
             exclude: ["Pages/Assets"]),
         program("twoefayd", ["CLinux", "Daemon"]),
+        program("twoefay-keys", ["Daemon"]),
         program(
             "twoefay",
             [
@@ -183,8 +195,8 @@ let package = Package(
         tests(
             "API",
             [
-                "API", "Bytes", "Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Log", "Pushing", "Relay", "Storage",
-                "TestSupport",
+                "API", "Bytes", "Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Log", "Metrics", "Pushing", "Relay",
+                "Storage", "TestSupport",
                 "World",
             ]),
         tests(
@@ -193,7 +205,7 @@ let package = Package(
                 "APNs", "Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS",
                 "TestSupport", "World",
             ]),
-        tests("Bytes", ["Bytes"]),
+        tests("Bytes", ["Bytes", "CLinux", "TestSupport"]),
         tests("Calling", ["Calling", "TestSupport", "World"]),
         tests(
             "Couriers",
@@ -208,8 +220,8 @@ let package = Package(
         tests(
             "Daemon",
             [
-                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Domain", "EventLoop", "HTTP", "Log",
-                "Metrics", "SMPP", "Storage", "TestSupport", "Texting", "World",
+                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Domain", "EventLoop", "HTTP", "Hardening",
+                "Log", "Metrics", "SMPP", "Storage", "TestSupport", "Texting", "World",
             ]),
         tests(
             "Demo",
@@ -233,17 +245,24 @@ let package = Package(
             [
                 "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON",
                 "Log", "Relay",
-                "Storage", "TestSupport", "TLS", "WebPush", "Webhooks", "World", "twoefay", "twoefayd",
+                "Storage", "TestSupport", "TLS", "WebPush", "Webhooks", "World", "twoefay", "twoefay-keys", "twoefayd",
             ]),
         tests("Geo", ["Geo", "TestSupport", "World"]),
         tests("GSM", ["GSM"]),
         tests("HTTP", ["HTTP"]),
+        tests("Hardening", ["CLinux", "Hardening", "TestSupport"]),
         tests("HTTP1", ["EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
         tests(
             "HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
         tests("JSON", ["JSON"]),
         tests("Log", ["JSON", "Log", "World"]),
         tests("Metrics", ["Metrics", "TestSupport"]),
+        tests(
+            "KeyService",
+            [
+                "Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "JSON", "KeyService", "Log", "Relay", "TestSupport",
+                "World",
+            ]),
         tests(
             "Phone",
             [

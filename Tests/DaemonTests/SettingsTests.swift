@@ -38,6 +38,11 @@ private func everything() throws -> Settings {
     settings.proxies = try AddressRanges(settingsText: "127.0.0.2, fd00::/64")
     settings.loops = 3
     settings.masterKey = FileName("keys/master \"one\".key")
+    settings.keys = try SocketName(settingsText: "unix:/run/twoefay-keys/socket")
+    settings.token.module = FileName("/usr/lib/token.so")
+    settings.token.label = "phones: one"
+    settings.token.key = "authority #1"
+    settings.token.pinFile = FileName("keys/pin")
     settings.tls.certificate = FileName("/c.pem")
     settings.tls.key = FileName("c.key")
     settings.tls.authority = FileName("a.pem")
@@ -170,6 +175,11 @@ private func everything() throws -> Settings {
             ("metrics: {listen: '[::]:9464'}", "metrics.listen must be an address of this machine alone"),
             ("metrics: {listen: 'localhost:9464'}", "metrics.listen must be an address of this machine alone"),
             ("metrics: {listen: 9464}", "metrics.listen must be HOST:PORT"),
+            ("keys: /run/keys", "keys must be unix:PATH, as in unix:/run/twoefay-keys/socket"),
+            ("pkcs11: {key: k}", "pkcs11.key does nothing without keys: only twoefay-keys uses a token"),
+            ("keys: unix:k\npkcs11: {module: m}", "pkcs11 needs module, token, key and pin_file"),
+            ("keys: 'unix:'", "keys must be unix:PATH, as in unix:/run/twoefay-keys/socket"),
+            ("keys: unix:/\(String(repeating: "x", count: 107))", "keys must have a path of at most 107 bytes"),
             ("proxies: 10.0.0.1/8", "t.yaml:4:10: proxies must be ranges such as 10.20.0.0/16"),
             ("proxies: '10.0.0.0/8, ::/0'", "proxies must not be every address"),
             ("proxies: 0.0.0.0/0", "proxies must not be every address"),

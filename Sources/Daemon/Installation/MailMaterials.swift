@@ -61,7 +61,7 @@ extension MaterialsReading {
             problems.append("\(settings.path(of: file)): must hold a password in one line, and nothing else")
             return nil
         }
-        return Secret(bytes)
+        return Secret(bytes).locked()
     }
 
     /// The built-in words, and those of the directory.

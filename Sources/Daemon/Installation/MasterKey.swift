@@ -1,13 +1,19 @@
 import Bytes
 import Crypto
+import KeyService
+import Relay
+import Storage
 import World
 
-/// The keys under which secrets are sealed, and from which operations draw what only this installation can know.
+/// The keys under which secrets are sealed. No secret that is given to anybody is derived from one: with an old key and
+/// everything that was ever stored or logged, nothing follows that was not sealed under it.
 ///
-/// Their file holds a key a line, the newest first: 64 hexadecimal digits. The first seals; all of them open what they have
-/// sealed. A line that ends with the word `next` is known and opens, but does not seal yet: every relay has to know a key
-/// before any relay seals under it. What is derived (operations, the nonces of proofs) follows from the last line, the
-/// oldest key: it has to stay as it is while requests are open, so a new key changes nothing about it. `#` begins a comment.
+/// Their file holds a key a line, the newest first: 64 hexadecimal digits. The first seals; all of
+/// them open what they have sealed. A line that ends with the word `next` is known and opens, but
+/// does not seal yet: every relay has to know a key before any relay seals under it. What is
+/// derived (the ids of operations, the nonces of proofs) follows from the last line, the oldest
+/// key: it has to stay as it is while requests are open, so a new key changes nothing about it. `#`
+/// begins a comment.
 public struct MasterKey: Sendable {
     public struct Key: Sendable {
         public let secret: Secret
@@ -45,7 +51,7 @@ public struct MasterKey: Sendable {
     public let secret: Secret
 
     public static func generate(_ randomness: any Randomness) -> MasterKey {
-        let key = Key(secret: Secret(randomness.bytes(32)), isNext: false)
+        let key = Key(secret: Secret(randomness.bytes(32)).locked(), isNext: false)
         return MasterKey(lines: [.key(key)], current: key, oldest: key)
     }
 
@@ -55,24 +61,50 @@ public struct MasterKey: Sendable {
         secret = oldest.secret
     }
 
-    init(file: [UInt8]) throws(Fault) {
-        guard let text = String(validating: file, as: UTF8.self) else { throw Fault("must be text") }
+    init(file: [UInt8]) throws(Fault) { try self.init(file: Secret(file)) }
+
+    init(file: Secret) throws(Fault) {
+        try self.init(lines: file.withBytes { file throws(Fault) in try Self.lines(of: file) })
+    }
+
+    /// Reads the keys as bytes, since a text of them would stay behind in memory.
+    private static func lines(of file: UnsafeRawBufferPointer) throws(Fault) -> [Line] {
+        guard (try? UTF8Span(validating: file.bindMemory(to: UInt8.self).span)) != nil else {
+            throw Fault("must be text")
+        }
         var lines: [Line] = []
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            let words = line.split { $0 == " " || $0 == "\t" || $0 == "\r" }
-            guard let first = words.first, !first.hasPrefix("#") else {
-                lines.append(.text(String(line)))
+        for (index, line) in file.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
+            let words = line.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: "\r") }
+            guard let first = words.first, first.first != UInt8(ascii: "#") else {
+                lines.append(.text(String(decoding: line, as: UTF8.self)))
                 continue
             }
-            guard let bytes = Hex.decode(first), bytes.count == 32, words.count == 1 || words.dropFirst() == ["next"]
-            else {
+            let isNext = words.count == 2 && words[1].elementsEqual("next".utf8)
+            guard words.count == 1 || isNext, let key = key(of: first) else {
                 throw Fault("must be 64 hexadecimal digits, and may end with the word next", line: index + 1)
             }
-            lines.append(.key(Key(secret: Secret(bytes), isNext: words.count == 2)))
+            lines.append(.key(Key(secret: key, isNext: isNext)))
         }
         // What stands behind the last line end.
         if case .text("") = lines.last { lines.removeLast() }
-        try self.init(lines: lines)
+        return lines
+    }
+
+    /// 32 bytes from 64 hexadecimal digits in small letters.
+    private static func key(of digits: Slice<UnsafeRawBufferPointer>) -> Secret? {
+        guard digits.count == 64 else { return nil }
+        var bytes = [UInt8](repeating: 0, count: 32)
+        defer { Wiping.wipe(&bytes) }
+        for (index, digit) in digits.enumerated() {
+            let value: UInt8
+            switch digit {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = digit - UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): value = digit - UInt8(ascii: "a") + 10
+            default: return nil
+            }
+            bytes[index / 2] |= index.isMultiple(of: 2) ? value << 4 : value
+        }
+        return bytes.withUnsafeBytes { Secret(locking: $0) }
     }
 
     private init(lines: [Line]) throws(Fault) {
@@ -88,7 +120,7 @@ public struct MasterKey: Sendable {
 
     private static let explanation = [
         "# The keys of this installation, the newest first: a line each. Made and changed by 'twoefay rekey'.",
-        "# The first seals, all open; one that ends with 'next' does not seal yet. Operations follow from the last.",
+        "# The first seals, all open; one that ends with 'next' does not seal yet. Ids of operations follow from the last.",
     ]
 
     var file: [UInt8] {
@@ -103,17 +135,25 @@ public struct MasterKey: Sendable {
     }
 
     /// Seals under keys of their own, named by what they are made of.
-    public func sealer() throws(CryptoFailure) -> Sealer {
-        try Sealer(
-            keys: keys.map { Sealer.Key(id: $0.id, key: Self.sealing($0.secret), isNext: $0.isNext) })
+    public func sealer() throws(CryptoFailure) -> Sealer { try dataKeys.sealer() }
+
+    public func usableSealer() throws(Failure) -> Sealer { try dataKeys.usableSealer() }
+
+    /// The keys that a relay works with.
+    public var dataKeys: DataKeys {
+        DataKeys(
+            sealing: keys.map { Sealer.Key(id: $0.id, key: Self.sealing($0.secret), isNext: $0.isNext) },
+            signing: keys.map { Self.signing($0.secret) },
+            relay: RelayKeys(masterKey: secret))
     }
 
-    public func usableSealer() throws(Failure) -> Sealer {
-        do throws(CryptoFailure) {
-            return try sealer()
-        } catch {
-            throw Failure(.failed, "the master key: \(error)", next: "Bring its file back from your copy of it.")
-        }
+    /// Signs rows under keys of their own, named as those that seal.
+    public func rowAuthenticator() throws(CryptoFailure) -> RowAuthenticator { try dataKeys.rowAuthenticator() }
+
+    public func usableRowAuthenticator() throws(Failure) -> RowAuthenticator { try dataKeys.usableRowAuthenticator() }
+
+    private static func signing(_ secret: Secret) -> Secret {
+        Secret(HMAC.sha256(key: secret, Array("twoefay rows".utf8)))
     }
 
     private static func sealing(_ secret: Secret) -> Secret {
@@ -168,9 +208,9 @@ extension Settings {
     /// The master key alone, for commands that need nothing else.
     public func loadMasterKey() throws(Failure) -> MasterKey {
         let path = path(of: masterKey)
-        let file: [UInt8]
+        let file: Secret
         do throws(Files.Problem) {
-            file = try Files.readPrivate(path)
+            file = try Files.readSecret(path)
         } catch {
             throw Failure(
                 .failed, error.text, next: "It was made by 'twoefay init'; bring it back from your copy of it.")

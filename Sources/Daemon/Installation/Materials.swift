@@ -5,6 +5,8 @@ import Domain
 import EventLoop
 import Geo
 import HTTP
+import KeyService
+import PKCS11
 import Wording
 import World
 
@@ -17,10 +19,12 @@ public struct Materials: Sendable {
     public let authority: Certificate
     /// PEM.
     public let websites: [UInt8]
-    public let phones: CertificateAuthority
+    /// The authority of the phones' certificates.
+    public let phones: Certificate
+    public let issuer: PhoneIssuer
     /// PEM, and nil where no list is set.
     public let revoked: [UInt8]?
-    public let masterKey: MasterKey
+    public let keys: DataKeys
     /// Nil where no push service is set.
     public let push: Push?
     /// Nil where browsers are not pushed.
@@ -77,8 +81,12 @@ public struct Materials: Sendable {
     }
 
     /// Everything that is wrong is said at once.
-    public static func load(_ settings: Settings, at now: Timestamp) throws(Failure) -> Materials {
-        var reading = MaterialsReading(settings: settings, now: now)
+    ///
+    /// - Parameter start: the time that the key service has to come up, where the settings name one.
+    public static func load(
+        _ settings: Settings, at now: Timestamp, waiting start: Duration = .seconds(5)
+    ) throws(Failure) -> Materials {
+        var reading = MaterialsReading(settings: settings, now: now, start: start)
         let materials = reading.all()
         guard let materials, reading.problems.isEmpty else {
             throw Failure(
@@ -94,6 +102,9 @@ public struct Materials: Sendable {
 struct MaterialsReading {
     let settings: Settings
     let now: Timestamp
+    var start = Duration.zero
+    /// The token with the key of the phones' authority, for `twoefay-keys`.
+    var token: TokenKey?
     var problems: [String] = []
 
     mutating func all() -> Materials? {
@@ -104,9 +115,9 @@ struct MaterialsReading {
         let authority = certificate(tls.authority, bytes(tls.authority))
         let websites = bytes(tls.websites)
         _ = certificate(tls.websites, websites)
-        let phones = authorityWithKey(tls.phones, tls.phonesKey)
+        let phones = certificate(tls.phones, bytes(tls.phones))
         let revoked = tls.revoked.flatMap { bytes($0) }
-        let masterKey = master()
+        let keys = keys(phones)
         let push = push()
         let webPush = webPush()
         let callbacks = callbacks()
@@ -116,12 +127,13 @@ struct MaterialsReading {
         let places = places()
         fits(server, key)
         leads(chain, to: authority)
-        guard let chain, let key, let authority, let websites, let phones, let masterKey, let wording else {
+        guard let chain, let key, let authority, let websites, let phones, let keys, let wording else {
             return nil
         }
         return Materials(
-            certificate: chain, key: key, authority: authority, websites: websites, phones: phones, revoked: revoked,
-            masterKey: masterKey, push: push, webPush: webPush, callbacks: callbacks, mail: mail, wording: wording,
+            certificate: chain, key: key, authority: authority, websites: websites, phones: phones,
+            issuer: keys.issuer, revoked: revoked, keys: keys.data, push: push, webPush: webPush, callbacks: callbacks,
+            mail: mail, wording: wording,
             texts: texts,
             places: places,
             certificates: CertificateExpiry.all(settings))
@@ -138,7 +150,7 @@ struct MaterialsReading {
 
     mutating func secret(_ file: FileName) -> Secret? {
         do throws(Files.Problem) {
-            return Secret(try Files.readPrivate(settings.path(of: file)))
+            return try Files.readSecret(settings.path(of: file))
         } catch {
             problems.append(error.text)
             return nil
@@ -162,28 +174,6 @@ struct MaterialsReading {
             return certificate
         } catch {
             problems.append("\(path): \(error.description)")
-            return nil
-        }
-    }
-
-    private mutating func authorityWithKey(_ certificateFile: FileName, _ keyFile: FileName) -> CertificateAuthority? {
-        let certificate = certificate(certificateFile, bytes(certificateFile))
-        let pem = secret(keyFile)
-        guard let certificate, let pem else { return nil }
-        do throws(CryptoFailure) {
-            return try CertificateAuthority(certificate: certificate, key: try P256PrivateKey(pem: pem))
-        } catch {
-            problems.append("\(settings.path(of: keyFile)): \(error.description)")
-            return nil
-        }
-    }
-
-    private mutating func master() -> MasterKey? {
-        guard let file = secret(settings.masterKey) else { return nil }
-        do throws(MasterKey.Fault) {
-            return try MasterKey(file: file.reveal())
-        } catch {
-            problems.append("\(settings.path(of: settings.masterKey)): \(error.message)")
             return nil
         }
     }

@@ -2,6 +2,7 @@ import Couriers
 import Curl
 import Geo
 import JSON
+import KeyService
 import Log
 import Storage
 import Wording
@@ -22,13 +23,19 @@ public enum DaemonProgram {
         ])
 
     public static func run(_ arguments: [String]) -> Int32 {
-        Program.run(reader, arguments) { invocation throws(Failure) in
+        Program.run(reader, arguments, complain: Program.complainInTime) { invocation throws(Failure) in
+            let memory = MemoryProtection.begin()
             let settings = try Settings.load(invocation)
             let now = SystemTime().now()
             let materials = try Materials.load(settings, at: now)
             if invocation.has("check") { return try check(settings, materials, at: now) }
+            // Written at once: the log's own thread begins when this process is restricted.
             let log = Log(format: settings.log.format, minimum: settings.log.level)
-            try Daemon.run(settings, log: log) { () throws(Failure) in try Settings.load(invocation) }
+            memory.report(to: log)
+            let hardening = try settings.restrictProcess(log: log)
+            try Daemon.run(settings, materials, hardening: hardening) { () throws(Failure) in
+                try Settings.load(invocation)
+            }
             return Report("", json: .object([:]))
         }
     }
@@ -36,6 +43,8 @@ public enum DaemonProgram {
     private static func check(
         _ settings: Settings, _ materials: Materials, at now: Timestamp
     ) throws(Failure) -> Report {
+        try settings.requireHardening()
+        let hardening = settings.hardeningReport()
         let store = try settings.openStore()
         defer { store.close() }
         var lines = ["The settings are right. The store is \(try settings.store()), version \(store.schemaVersion)."]
@@ -58,17 +67,23 @@ public enum DaemonProgram {
             lines.append(
                 "Places are those of \(places.kind)" + (places.madeAt.map { ", made at \($0.rfc3339)." } ?? "."))
         }
+        if case .service(let service) = materials.issuer {
+            lines.append(
+                "The master key and the key of the phones' authority are held by twoefay-keys at \(service.path).")
+        }
+        lines.append(hardening.line)
         let warnings = materials.certificates.compactMap { $0.warning(at: now) }
         lines += warnings.map { "Soon: \($0)" }
         return Report(
             lines.joined(separator: "\n"),
             json: .object([
                 "storage": .string("\(try settings.store())"), "schema_version": .integer(store.schemaVersion),
+                "keys": settings.keys.map { .string($0.settingsText) } ?? .null,
                 "push": .bool(materials.push != nil), "web_push": .bool(materials.webPush != nil),
                 "mail": materials.mail.map { .string($0.server.address.text) } ?? .null,
                 "sms": .array(gateways.map { .string($0) }),
                 "languages": .array(materials.wording.languages.map { .string($0) }),
-                "places": materials.places.map(json) ?? .null,
+                "places": materials.places.map(json) ?? .null, "hardening": hardening.json,
                 "warnings": .array(warnings.map { .string($0) }),
                 "certificates": CertificateExpiry.json(materials.certificates, at: now),
             ]))

@@ -1,3 +1,4 @@
+import Bytes
 import CLinux
 import Glibc
 
@@ -46,13 +47,44 @@ public enum Files {
 
     /// Reads a file that only its owner may read; one that others can read is refused, it is no secret any more.
     public static func readPrivate(_ path: String) throws(Problem) -> [UInt8] {
+        try requirePrivate(path)
+        return try read(path)
+    }
+
+    /// The same for a key or a password that the process keeps: its bytes lie in locked pages, and nowhere else.
+    public static func readSecret(_ path: String) throws(Problem) -> Secret {
+        try requirePrivate(path)
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw Problem(path) }
+        defer { close(file) }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: largestSecret + 1, alignment: 1)
+        defer {
+            Wiping.wipe(buffer)
+            buffer.deallocate()
+        }
+        var filled = 0
+        while filled < buffer.count {
+            let count = Glibc.read(file, buffer.baseAddress.map { $0 + filled }, buffer.count - filled)
+            if count == 0 { return Secret(locking: UnsafeRawBufferPointer(rebasing: buffer[..<filled])) }
+            if count > 0 {
+                filled += count
+            } else if errno != EINTR {
+                throw Problem(path)
+            }
+        }
+        throw Problem(path, "is larger than \(largestSecret >> 10) KiB")
+    }
+
+    /// No key and no password is larger.
+    private static let largestSecret = 64 << 10
+
+    private static func requirePrivate(_ path: String) throws(Problem) {
         var state = stat()
         guard stat(path, &state) == 0 else { throw Problem(path) }
         guard state.st_mode & 0o077 == 0 else {
             throw Problem(
                 path, "can be read by others than its owner; chmod 600 it, and replace it if others have had access")
         }
-        return try read(path)
     }
 
     /// Whether others than its owner can read it.
@@ -156,6 +188,9 @@ public enum Files {
         if above != path, !exists(above) { try makeDirectories(above, mode: mode) }
         _ = try makeDirectory(path, mode: mode)
     }
+
+    /// Whether this process may read the file.
+    static func isReadable(_ path: String) -> Bool { access(path, R_OK) == 0 }
 
     public static func exists(_ path: String) -> Bool {
         var state = stat()

@@ -12,8 +12,11 @@ public enum Program {
     ]
 
     /// Results go to standard output, failures to standard error. Returns the exit status.
+    ///
+    /// - Parameter complain: writes to standard error.
     public static func run(
-        _ reader: CommandLineReader, _ arguments: [String], work: (Invocation) throws(Failure) -> Report
+        _ reader: CommandLineReader, _ arguments: [String], complain: (String) -> Void = Program.complain,
+        work: (Invocation) throws(Failure) -> Report
     ) -> Int32 {
         // What the programs write is nobody else's unless they say so.
         umask(0o077)
@@ -45,7 +48,17 @@ public enum Program {
     /// On standard error, at once: how far it is, beside the result that goes to standard output.
     public static func tell(_ text: String) { complain(text) }
 
-    private static func complain(_ text: String) { write(text + "\n") { Int(clinux_write_stderr($0, $1)) } }
+    public static func complain(_ text: String) { write(text + "\n") { Int(clinux_write_stderr($0, $1)) } }
+
+    /// The same for a service: a reader of standard error that stands still does not keep it from ending.
+    static func complainInTime(_ text: String) {
+        write(text + "\n") { bytes, count in
+            var ready = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+            guard poll(&ready, 1, 2000) > 0 else { return 0 }
+            // A pipe that is ready takes this much without waiting.
+            return Int(clinux_write_stderr(bytes, min(count, Int(PIPE_BUF))))
+        }
+    }
 
     /// On standard output, at once: for commands that tell what happens while it happens.
     public static func say(_ text: String) { write(text) { Glibc.write(1, $0, $1) } }

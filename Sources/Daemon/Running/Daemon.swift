@@ -1,3 +1,4 @@
+import API
 import APNs
 import Bytes
 import Crypto
@@ -5,10 +6,11 @@ import EventLoop
 import HTTP
 import HTTP1
 import HTTP2
+import Hardening
+import KeyService
 import Log
 import Relay
 import Storage
-import Synchronization
 import TLS
 import WebPush
 import Wording
@@ -20,7 +22,7 @@ public final class Daemon: Sendable {
     public let settings: Settings
     public let port: UInt16
     public let relay: Relay
-    private let store: Store
+    let store: Store
     let push: APNsSender?
     private let webPush: WebPushSender?
     let messengers: Messengers
@@ -30,9 +32,13 @@ public final class Daemon: Sendable {
     let servers: [LoopBound<HTTP2Server>]
     private let page: LoopBound<HTTP1Server>?
     let places: Places
-    private let rounds: Rounds
+    private let presence: Rounds
+    private let work: Rounds
     private let errands: Errands
+    private let remoteCertificates: RemoteCertificates?
     let certificates: Certificates
+    /// Restrictions on this process; nil where it has none.
+    let hardening: Hardening?
     /// The thumbprint of the authority that activations name.
     let pin: [UInt8]
     /// What operations follow from, as long as this process lives.
@@ -40,13 +46,17 @@ public final class Daemon: Sendable {
     /// Reads the settings again, where somebody can.
     let reread: @Sendable () throws(Failure) -> Settings
     let log: Log
+    private let api: API
 
     /// Starts. When this returns, it listens.
+    ///
+    /// - Parameter materials: the files as they were read before; nil reads them here.
     public static func start(
-        _ settings: Settings, log: Log, reread: (@Sendable () throws(Failure) -> Settings)? = nil
+        _ settings: Settings, _ materials: Materials? = nil, hardening: Hardening? = nil, log: Log,
+        reread: (@Sendable () throws(Failure) -> Settings)? = nil
     ) async throws(Failure) -> Daemon {
-        let materials = try Materials.load(settings, at: SystemTime().now())
-        let parts = try Parts(settings, materials, log: log)
+        let materials = if let materials { materials } else { try Materials.load(settings, at: SystemTime().now()) }
+        let parts = try Parts(settings, materials, hardening, log: log)
         do {
             return try await Daemon(
                 settings, try materials.tls(), materials.authority.spkiThumbprint, parts, log: log,
@@ -74,15 +84,23 @@ public final class Daemon: Sendable {
         group = parts.group
         relay = parts.relay
         errands = parts.errands
+        remoteCertificates = parts.remoteCertificates
+        api = parts.api
         places = parts.places
         certificates = parts.certificates
+        hardening = parts.hardening
         operationsKey = parts.operationsKey
         let relay = parts.relay
         page = try await MetricsPage.start(settings, parts.registry, on: parts.group.loops[0], log: log)
         // Known as alive before the first request: what a relay without a beat holds counts as left behind.
-        await parts.group.loops[0].perform { await relay.keep() }
+        await parts.group.loops[0].perform {
+            await relay.keep()
+            await relay.watchRevocations()
+        }
         (servers, port) = try await Self.listen(settings, tls, parts, log: log)
-        rounds = Rounds(relay: parts.relay, certificates: parts.certificates, loop: parts.group.loops[0])
+        relay.onRevocation { [servers] in RevokedConnections.end($0, on: servers, log: log) }
+        presence = Rounds.presence(parts.relay, parts.api, on: parts.group.loops[0])
+        work = Rounds.work(parts.relay, parts.certificates, on: parts.group.loops[0])
         // Before the first login wants them.
         for loop in group.loops { loop.post { [push] in push?.warmUp() } }
         log.notice("daemon.started", [.address: "\(settings.listen.host):\(port)", .count: group.loops.count])
@@ -106,7 +124,8 @@ public final class Daemon: Sendable {
                 do {
                     if isFirst { try Socket.requireFree(address) }
                     let server = try HTTP2Server(
-                        loop: loop, address: address, tls: tls, handler: api, proxies: parts.proxies, log: log)
+                        loop: loop, address: address, tls: tls, handler: api, proxies: parts.proxies,
+                        admission: parts.admission, log: log)
                     try server.start()
                     return .success((LoopBound(server, on: loop), server.port))
                 } catch {
@@ -123,10 +142,14 @@ public final class Daemon: Sendable {
         return (servers, port)
     }
 
+    /// For work that does not end by itself though nothing is left that it could wait for.
+    private static let patience = Duration.seconds(15)
+
     /// Takes no new connection, lets what is begun end, then closes everything.
     public func stop() async {
         log.notice("daemon.stopping")
-        rounds.stop()
+        work.stop()
+        // Requests first: whoever waits for one has its answer before anything is closed that it needs.
         await withTaskGroup(of: Void.self) { drains in
             for server in servers {
                 drains.addTask {
@@ -137,29 +160,37 @@ public final class Daemon: Sendable {
             }
         }
         await relay.endCalls()
-        // Pushes on their way are let come to their end, which closing the sender then makes a quick one. What is still
-        // to be sent goes to whoever starts next, at once: no other relay has to find out that this one is gone.
+        // Then what they left behind. Pushes on their way are let come to their end, which closing
+        // the sender then makes a quick one. What is still to be sent goes to whoever starts next,
+        // at once: no other relay has to find out that this one is gone.
         await errands.settled(within: .seconds(3))
         push?.close()
         webPush?.close()
         callers.close()
         await messengers.close()
-        await errands.settled(within: .seconds(1))
+        await work.ended(within: Self.patience)
+        await errands.settled(within: Self.patience)
+        // The store last, when nobody asks it any more.
+        presence.stop()
+        await presence.ended(within: Self.patience)
         await group.loops[0].perform { [relay, page] in
             await relay.leave()
             page?.value.stop()
         }
         store.close()
+        remoteCertificates?.close()
         group.stopAndJoin()
+        api.noteSampledRequests()
         log.notice("daemon.stopped")
     }
 
-    /// Until it is told to stop. Told again, it ends at once.
-    func runUntilStopped(_ signals: Signals) async {
+    /// Until it is told to stop. Told again, it ends at once, after `atExit`.
+    func runUntilStopped(_ signals: Signals, atExit: @escaping @Sendable () -> Void) async {
         while case .reload = await signals.next() { await reload() }
         EventLoop.current?.spawn { [log] in
             while case .reload = await signals.next() {}
             log.warning("daemon.aborted")
+            atExit()
             Machine.exit(.failed)
         }
         await stop()
@@ -167,28 +198,13 @@ public final class Daemon: Sendable {
 
     /// The whole life of the process, on the calling thread.
     public static func run(
-        _ settings: Settings, log: Log, reread: @escaping @Sendable () throws(Failure) -> Settings
+        _ settings: Settings, _ materials: Materials, hardening: Hardening?,
+        reread: @escaping @Sendable () throws(Failure) -> Settings
     ) throws(Failure) {
-        let main: EventLoop
-        let signals: Signals
-        do {
-            signals = try Signals()
-            main = try EventLoop(name: "main", time: SystemTime())
-        } catch {
-            throw Failure(.failed, "\(error)", next: "The machine is out of something: threads or descriptors.")
+        try MainThread.run(settings.log) { _, signals, written async throws(Failure) in
+            let daemon = try await Daemon.start(
+                settings, materials, hardening: hardening, log: written.log, reread: reread)
+            await daemon.runUntilStopped(signals) { written.close() }
         }
-        let failure = Mutex<Failure?>(nil)
-        main.post {
-            main.spawn {
-                do throws(Failure) {
-                    try await Daemon.start(settings, log: log, reread: reread).runUntilStopped(signals)
-                } catch {
-                    failure.withLock { $0 = error }
-                }
-                main.stop()
-            }
-        }
-        main.run()
-        if let failure = failure.withLock({ $0 }) { throw failure }
     }
 }

@@ -12,8 +12,9 @@ final class Errands: Sendable {
 
     /// On a loop.
     func spawn(_ work: @escaping @Sendable () async -> Void) {
+        guard let loop = EventLoop.current else { return }
         state.withLock { $0.running += 1 }
-        EventLoop.current?.spawn {
+        loop.spawn {
             await work()
             self.ended()
         }

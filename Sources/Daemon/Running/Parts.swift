@@ -6,6 +6,8 @@ import Crypto
 import EventLoop
 import HTTP
 import HTTP2
+import Hardening
+import KeyService
 import Log
 import Metrics
 import Relay
@@ -27,34 +29,43 @@ final class Parts: Sendable {
     let errands = Errands()
     let places: Places
     let certificates: Certificates
+    let hardening: Hardening?
     let operationsKey: Secret
+    /// The way to the key service; nil if the key of the phones' authority is in this process.
+    let remoteCertificates: RemoteCertificates?
     let registry = Registry()
     let proxies: Proxies
+    let admission: AdmissionControl
     let api: API
 
-    init(_ settings: Settings, _ materials: Materials, log: Log) throws(Failure) {
+    init(_ settings: Settings, _ materials: Materials, _ hardening: Hardening?, log: Log) throws(Failure) {
+        self.hardening = hardening
+        Hardening.show(hardening, in: registry)
         let time = SystemTime()
         let randomness = SystemRandomness()
         let url = try settings.store()
         let proxies = Proxies(settings.proxies?.all ?? [])
         self.proxies = proxies
+        admission = Connections.admission(settings.connections, time: time, log: log, registry)
         registry.counter(
             "twoefay_proxied_connections_refused_total",
             "Connections of balancers (proxies in the settings) that did not begin with whose they are."
         ) { proxies.refused }
         places = Places(materials.places)
-        operationsKey = materials.masterKey.secret
+        operationsKey = materials.keys.relay.operations
         certificates = Certificates(materials.certificates, time: time, log: log, registry)
         words = WordingBook(materials.wording)
         callers = Callers(materials.callbacks, time: time, log: log)
+        var options = StoreOptions()
+        options.rows = try materials.keys.usableRowAuthenticator()
         do {
-            var options = StoreOptions()
             options.watches = true
             store = try Store.open(url, time: time, log: log, options: options)
         } catch {
             throw Failure(store: error)
         }
         StoreMetrics.show(store, in: registry)
+        DaemonLog.show(log, in: registry)
         do {
             push = try materials.push.map { [registry] push in
                 let sender = try push.sender(
@@ -64,6 +75,8 @@ final class Parts: Sendable {
             }
             webPush = materials.webPush?.sender(time: time, randomness: randomness, log: log)
             let count = settings.loops > 0 ? settings.loops : Machine.cores
+            let issuer: any PhoneCertificates
+            (issuer, remoteCertificates) = try materials.issuer.start(time: time)
             group = try LoopGroup.start(count: count, time: time)
             messengers = Messengers(
                 words: words, ledger: store, errands: errands, loop: group.loops[0], time: time, log: log, registry)
@@ -73,12 +86,13 @@ final class Parts: Sendable {
                 settings: Relay.Settings(
                     origin: settings.origin.settingsText, pin: materials.authority.spkiThumbprint,
                     policy: settings.policy,
-                    isAlone: url.isEmbedded, retention: settings.retention),
+                    isAlone: url.isEmbedded, retention: settings.retention, quotas: settings.quotas),
                 store: store, push: PushServices(apns: push, web: webPush), ways: first.ways,
-                calls: callers.courier, phones: materials.phones,
-                masterKey: materials.masterKey.secret, sealer: try materials.masterKey.sealer(), time: time,
+                calls: callers.courier, phones: issuer,
+                keys: materials.keys.relay, sealer: try materials.keys.sealer(), time: time,
                 randomness: randomness, log: log, metrics: RelayMetrics(registry),
                 placeOf: { [places] ip in places.place(of: ip) },
+                later: { work in if let loop = EventLoop.current { loop.post(work) } else { work() } },
                 spawn: { [errands] work in errands.spawn(work) })
         } catch let failure as Failure {
             store.close()
@@ -88,6 +102,7 @@ final class Parts: Sendable {
             throw Failure(.failed, "\(error)", next: "Mend the settings, then try again.")
         }
         var dependencies = [Dependency("store") { [relay] in await relay.storeTrouble() }]
+        dependencies.append(Dependency("log") { DaemonLog.trouble(log) })
         dependencies.append(
             Dependency("mail", isNeeded: { [messengers] in messengers.mail != nil }) { [messengers] in
                 messengers.mail?.trouble
@@ -97,6 +112,10 @@ final class Parts: Sendable {
             Dependency("sms", isNeeded: { [messengers] in messengers.texts != nil }) { [messengers] in
                 messengers.texts?.trouble
             })
+        if let keys = materials.issuer.dependency { dependencies.append(keys) }
+        if let hardening {
+            dependencies.append(Dependency("hardening", isAdvisory: true) { hardening.trouble })
+        }
         api = API(
             settings: API.Settings(
                 origin: settings.origin.settingsText, applicationServerKey: webPush?.applicationServerKey),
@@ -110,7 +129,26 @@ final class Parts: Sendable {
         messengers.mail?.close()
         callers.close()
         store.close()
+        remoteCertificates?.close()
         group.stopAndJoin()
+    }
+}
+
+extension PhoneIssuer {
+    /// Returns the port for the relay, and the thread behind it if there is one.
+    func start(time: any TimeSource) throws(SystemFailure) -> (any PhoneCertificates, RemoteCertificates?) {
+        switch self {
+        case .authority(let authority): return (authority, nil)
+        case .service(let client):
+            let remote = try RemoteCertificates(client, time: time)
+            return (remote, remote)
+        }
+    }
+
+    /// The entry for /ready; nil if the key is in this process.
+    var dependency: Dependency? {
+        guard case .service(let client) = self else { return nil }
+        return Dependency("keys", isAdvisory: true) { client.trouble }
     }
 }
 

@@ -3,8 +3,10 @@ import Bytes
 import Crypto
 import EventLoop
 import HTTP2
+import KeyService
 import Log
 import Relay
+import Storage
 import TLS
 import Wording
 import World
@@ -16,7 +18,8 @@ extension Daemon {
     public func reload() async {
         do throws(Failure) {
             let (now, isLeft) = try settingsNow()
-            let materials = try Materials.load(now, at: SystemTime().now())
+            try hardening?.requireReach(of: now)
+            let materials = try Materials.load(now, at: SystemTime().now(), waiting: .zero)
             guard materials.authority.spkiThumbprint == pin else {
                 throw Failure(
                     .failed,
@@ -24,7 +27,8 @@ extension Daemon {
                     next: "A restart takes it, and phones have to be bound again.")
             }
             let tls = try materials.tls()
-            let sealer = try materials.masterKey.usableSealer()
+            let sealer = try materials.keys.usableSealer()
+            let rows = try materials.keys.usableRowAuthenticator()
             let next = try messengers.successors(materials)
             // The last that can fail: nothing has changed until then.
             try adopt(materials.push)
@@ -34,7 +38,8 @@ extension Daemon {
             relay.adopt(callers.courier)
             places.replace(materials.places)
             relay.adopt(sealer)
-            if !Secret.matches(materials.masterKey.secret.reveal(), operationsKey.reveal()) {
+            store.use(rows)
+            if !Secret.matches(materials.keys.relay.operations.reveal(), operationsKey.reveal()) {
                 log.warning("daemon.restart", [.reason: "operations follow from another key after a restart"])
             }
             words.replace(materials.wording)
@@ -86,7 +91,7 @@ extension Materials {
         do {
             return try TLSServerContext(
                 certificateChainPEM: certificate, privateKeyPEM: key, websitesCA: websites,
-                phonesCA: try phones.certificatePEM(), crl: revoked)
+                phonesCA: try phones.pem(), crl: revoked)
         } catch {
             throw Failure(
                 .failed, "tls: \(error)", next: "These files are named under 'tls' in the settings; mend what is wrong."

@@ -1,37 +1,60 @@
+import API
 import EventLoop
 import Relay
 import Synchronization
 
-/// What a relay does again and again without being asked: looks for what others changed, moves its beat, says what has
-/// ended, looks into the outbox, calls websites, tidies up, seals anew what an old key has sealed, counts the days of
-/// certificates.
+/// The periodic work of a relay on one loop.
 final class Rounds: Sendable {
     private let stopped = Mutex(false)
+    private let errands = Errands()
+    private let loop: EventLoop
 
-    init(relay: Relay, certificates: Certificates, loop: EventLoop) {
+    private init(on loop: EventLoop) { self.loop = loop }
+
+    /// The periodic work that goes on while requests are still served. It looks for changes and
+    /// revocations by other relays, and moves the relay's heartbeat. Without the heartbeat, other
+    /// relays would take over the work that this relay holds.
+    static func presence(_ relay: Relay, _ api: API, on loop: EventLoop) -> Rounds {
+        let rounds = Rounds(on: loop)
         loop.post {
-            self.every(.milliseconds(50), on: loop) { await relay.watch() }
-            self.every(.seconds(1), on: loop) { await relay.keep() }
-            self.every(.seconds(1), on: loop) { await relay.releaseLeft() }
-            self.every(.seconds(1), on: loop) { await relay.attend() }
-            self.every(.seconds(1), on: loop) { await relay.attendCalls() }
-            self.every(.seconds(60), on: loop) { await relay.tidy() }
-            self.every(.seconds(60), on: loop) { await relay.reseal() }
-            self.every(.seconds(60), on: loop) { certificates.look() }
+            rounds.every(.milliseconds(50)) { await relay.watch() }
+            rounds.every(.seconds(1)) { await relay.watchRevocations() }
+            rounds.every(.seconds(1)) { await relay.keep() }
+            rounds.every(.seconds(1)) { await relay.releaseLeft() }
+            rounds.every(.seconds(1)) { api.noteSampledRequests() }
         }
+        return rounds
+    }
+
+    /// The periodic work that starts new work. It looks into the outbox, sends webhooks, deletes
+    /// old rows, seals secrets anew after a change of the key, and counts the days of certificates.
+    static func work(_ relay: Relay, _ certificates: Certificates, on loop: EventLoop) -> Rounds {
+        let rounds = Rounds(on: loop)
+        loop.post {
+            rounds.every(.seconds(1)) { await relay.attend() }
+            rounds.every(.seconds(1)) { await relay.attendCalls() }
+            rounds.every(.seconds(60)) { await relay.tidy() }
+            rounds.every(.seconds(60)) { await relay.reseal() }
+            rounds.every(.seconds(60)) { certificates.look() }
+        }
+        return rounds
     }
 
     private var isStopped: Bool { stopped.withLock { $0 } }
 
+    /// No round begins any more.
     func stop() { stopped.withLock { $0 = true } }
 
+    /// On a loop: returns when none runs, or after `limit`.
+    func ended(within limit: Duration) async { await errands.settled(within: limit) }
+
     /// The next round begins when the last has ended, however long it took.
-    private func every(_ pause: Duration, on loop: EventLoop, _ round: @escaping @Sendable () async -> Void) {
-        loop.spawn {
+    private func every(_ pause: Duration, _ round: @escaping @Sendable () async -> Void) {
+        errands.spawn {
             guard !self.isStopped else { return }
             await round()
             guard !self.isStopped else { return }
-            _ = loop.schedule(after: pause) { self.every(pause, on: loop, round) }
+            _ = self.loop.schedule(after: pause) { self.every(pause, round) }
         }
     }
 }

@@ -2,6 +2,7 @@ import Couriers
 import Curl
 import Domain
 import HTTP
+import Hardening
 import Log
 import Storage
 
@@ -14,10 +15,15 @@ public struct Settings: Sendable, Equatable {
     public var listen: HostPort
     /// Whose connections begin with whose they are.
     public var proxies: AddressRanges?
+    public var connections = ConnectionSettings()
     /// Event loops; 0 is one for each core.
     public var loops = 0
     public var storage: StorageText
     public var masterKey = FileName("master.key")
+    /// The socket of the process that holds keys; nil where the relay reads them itself.
+    public var keys: SocketName?
+    /// The device that holds the key of the phones' authority for `twoefay-keys`; without it that reads a file.
+    public var token = TokenService()
     public var tls = TLSFiles()
     public var push = PushService()
     public var webPush = WebPushService()
@@ -32,15 +38,33 @@ public struct Settings: Sendable, Equatable {
     public var policy = Policy()
     /// When what is over goes.
     public var retention = Retention()
+    /// The share of the relay that one caller may take.
+    public var quotas = Quotas()
     /// Where counters are shown; nil is nowhere.
     public var metrics: LocalAddress?
     public var log = LogForm()
+    /// Restrictions that the daemon puts on its own process.
+    public var hardening = HardeningLevel.on
 
     public init(directory: String, origin: WebAddress, listen: HostPort, storage: StorageText) {
         self.directory = directory
         self.origin = origin
         self.listen = listen
         self.storage = storage
+    }
+
+    /// The number of connections that callers may have, and their longest life.
+    public struct ConnectionSettings: Sendable, Equatable {
+        /// 0: as many as the limit of descriptors allows, at most `Connections.most`.
+        public var limit = 0
+        /// 0: half of the unidentified ones.
+        public var perSource = 0
+        public var perPhone = 32
+        public var handshakesPerSecond = 200
+        public var firstRequestSeconds = 30
+        public var unidentifiedSeconds = 120
+
+        public init() {}
     }
 
     public struct TLSFiles: Sendable, Equatable {
@@ -54,6 +78,16 @@ public struct Settings: Sendable, Equatable {
         public var phonesKey = FileName("device-ca.key")
         /// Certificates that count no more, of either authority.
         public var revoked: FileName?
+
+        public init() {}
+    }
+
+    /// A key on a token, reached by PKCS#11.
+    public struct TokenService: Sendable, Equatable {
+        public var module: FileName?
+        public var label: String?
+        public var key: String?
+        public var pinFile: FileName?
 
         public init() {}
     }
@@ -130,10 +164,14 @@ public struct Settings: Sendable, Equatable {
     public struct LogForm: Sendable, Equatable {
         public var format = LogFormat.logfmt
         public var level = LogLevel.info
+        /// Lines that may wait for the reader.
+        public var queue = 8192
 
         public init() {}
     }
 
     /// Where a file that the settings name lies.
     public func path(of file: FileName) -> String { Files.resolve(file.written, in: directory) }
+
+    public func path(of socket: SocketName) -> String { Files.resolve(socket.path, in: directory) }
 }

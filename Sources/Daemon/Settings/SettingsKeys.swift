@@ -15,6 +15,25 @@ public enum SettingsKeys {
                 "proxies", \.proxies, example: "10.0.0.5, fd00:10::/64",
                 "Balancers that pass TCP through, such as HAProxy with send-proxy-v2. Their connections must begin with a "
                     + "PROXY header of version 2, which is believed; nobody else's is."),
+            .number(
+                "connections.limit", \.connections.limit, 0...1_000_000,
+                "Connections of all callers together; 0 is as many as the limit of open files allows, at most 20000. A "
+                    + "quarter is reserved for websites, and a quarter is for callers that have not identified themselves."
+            ),
+            .number(
+                "connections.per_source", \.connections.perSource, 0...1_000_000,
+                "Unidentified connections of one source (an IPv4 address or an IPv6 /64); 0 is half of all that may be "
+                    + "unidentified."),
+            .number("connections.per_phone", \.connections.perPhone, 1...1000, "Connections of one identified phone."),
+            .number(
+                "connections.handshakes", \.connections.handshakesPerSecond, 1...100_000,
+                "TLS handshakes that one source may begin in a second; ten times as many at once. The others wait."),
+            .number(
+                "connections.first_request", \.connections.firstRequestSeconds, 1...3600,
+                "Seconds after which an unidentified connection is ended that has not made a request."),
+            .number(
+                "connections.unidentified", \.connections.unidentifiedSeconds, 1...86_400,
+                "Seconds after its first request at which a connection is ended that has not identified itself."),
             .number("loops", \.loops, 0...256, "Event loops, each on a thread of its own; 0 is one for each core."),
             .required(
                 "storage", \.storage, example: "sqlite:twoefay.db",
@@ -24,6 +43,19 @@ public enum SettingsKeys {
                 "master_key_file", \.masterKey,
                 "The 32 bytes that seal what is secret in the store. Without this file its secrets are lost: back it up, "
                     + "elsewhere than the store."),
+            .optional(
+                "keys", \.keys, example: "unix:/run/twoefay-keys/socket",
+                "The socket of `twoefay-keys`. With it that process alone reads master_key_file and tls.phones_key; the relay "
+                    + "gets derived keys at its start, and certificates of phones. Without it the relay reads both files."
+            ),
+            .optional(
+                "pkcs11.module", \.token.module, example: "/usr/lib/softhsm/libsofthsm2.so",
+                "The library of the token's maker. Setting it takes the place of tls.phones_key."),
+            .optional("pkcs11.token", \.token.label, example: "phones", "The label of the token."),
+            .optional("pkcs11.key", \.token.key, example: "phone-authority", "The label of the private key, on P-256."),
+            .optional(
+                "pkcs11.pin_file", \.token.pinFile, example: "keys/token.pin",
+                "A file with the PIN of the token's user."),
 
             .standard("tls.certificate", \.tls.certificate, "The certificate shown to callers, with its chain."),
             .standard("tls.key", \.tls.key, "Its private key."),
@@ -45,7 +77,7 @@ public enum SettingsKeys {
             .optional(
                 "geo.database", \.places, example: "GeoLite2-City.mmdb",
                 "A MaxMind database of cities or of countries. It is kept in memory; SIGHUP reads it again."),
-        ] + policies + [
+        ] + policies + quotas + [
             .number(
                 "keep.logins", \.retention.logins, Retention.loginDays,
                 "Days after which a login is dropped that has its end, with its steps."),
@@ -56,9 +88,36 @@ public enum SettingsKeys {
                 "metrics.listen", \.metrics, example: "127.0.0.1:9464",
                 "An address of this machine alone where http://…/metrics shows what is counted, as Prometheus reads it."
             ),
+            .standard(
+                "hardening", \.hardening,
+                "Restrictions that the daemon puts on itself before it listens, by Landlock and seccomp: on warns of what the "
+                    + "kernel lacks, required does not start without it, off puts none."),
             .standard("log.format", \.log.format, "logfmt or json; always one event a line, to standard error."),
             .standard("log.level", \.log.level, "The least that is logged: debug, info, notice, warning, error."),
+            .number(
+                "log.queue", \.log.queue, 64...1_000_000,
+                "Lines that may wait while nobody reads the log. Further ones are dropped and counted: the relay goes on."
+            ),
         ]
+
+    private static let quotas: [SettingsKey] = [
+        .number(
+            "quotas.website_requests", \.quotas.requests, Quotas.requestBounds,
+            "Requests of one website in work at the same time, for each of its keys. Held ones are not in work."),
+        .number(
+            "quotas.website_held", \.quotas.held, Quotas.heldBounds,
+            "Requests held for one website, those of its users' phones included."),
+        .number(
+            "quotas.website_users", \.quotas.users, Quotas.userBounds, example: 100_000,
+            "Users that one website may have; as many as it registers where nothing is set. They are counted every ten "
+                + "minutes."),
+        .number(
+            "quotas.website_new_users", \.quotas.newUsers, Quotas.newUserBounds,
+            "Users that one website may register in a minute."),
+        .number(
+            "quotas.caller_requests", \.quotas.callerRequests, Quotas.callerBounds,
+            "Requests of one phone, or of one address without a certificate, in work at the same time."),
+    ]
 
     private static let push: [SettingsKey] = [
         .standard(
@@ -142,7 +201,7 @@ public enum SettingsKeys {
             "What users may answer by, in the order in which it is tried: any of push, totp, hotp, sms, mail, recovery.",
         "further-factors":
             "What binds a further factor: proved (the user approves by a phone) or website (the website's word).",
-        "guesses": "Wrong codes or numbers in a row before the user is locked, 1 to 100.",
+        "guesses": "Wrong codes in a row that lock codes, and wrong numbers that lock the user, 1 to 100.",
         "lifetime": "Seconds a challenge lives, 60 to 600.",
         "login-limit": "Challenges of one user in five minutes, 1 to 1000.",
         "min-assurance":
@@ -159,6 +218,10 @@ public enum SettingsKeys {
 
     /// What stands over a group of keys in the example.
     static let sections = [
+        "connections":
+            "Who gets a connection when many want one. docs/operations.md explains it.",
+        "pkcs11":
+            "A token that holds the private key of tls.phones. Only `twoefay-keys` uses it.",
         "tls": "Certificates and keys, all PEM. `twoefay init` makes them.",
         "push": "How phones are woken. Without a topic and without a key for the web nothing is pushed.",
         "push.web": "Browsers, and phones with UnifiedPush (RFC 8030, 8291 and 8292).",
@@ -175,6 +238,9 @@ public enum SettingsKeys {
         "geo": "Where an address is, for the person who is asked. Without a database a place is never named.",
         "metrics": "Counters, for callers on this machine.",
         "policies": "What holds for websites for which `twoefay website add` said nothing else.",
+        "quotas":
+            "What one caller may take of a relay. Beyond it the answer is 429. The defaults are far above what a healthy "
+            + "caller needs; each relay counts by itself.",
         "keep": "When what is over goes from the store.",
         "log": "The log.",
     ]

@@ -120,10 +120,22 @@ public struct SettingsReader {
             let place = root["callbacks"]?.place ?? root.place
             problem(place, "callbacks.certificate and callbacks.key must be set together")
         }
+        checkToken(root)
         checkTexts(root)
         let ofTheKey = ["contact", "allow", "ca"].map { "push.web.\($0)" }
         if settings.webPush.key == nil, let idle = ofTheKey.first(where: seen.contains) {
             problem(root.place, "\(idle) does nothing without push.web.key")
+        }
+    }
+
+    private mutating func checkToken(_ root: YAMLNode) {
+        let names = ["module", "token", "key", "pin_file"].map { "pkcs11.\($0)" }
+        guard let first = names.first(where: seen.contains) else { return }
+        let place = root["pkcs11"]?.place ?? root.place
+        if settings.keys == nil {
+            problem(place, "\(first) does nothing without keys: only twoefay-keys uses a token")
+        } else if !names.allSatisfy(seen.contains) {
+            problem(place, "pkcs11 needs module, token, key and pin_file")
         }
     }
 

@@ -23,8 +23,13 @@ extension Settings {
                 .notFound, "\(url) is not there",
                 next: "If it was never made, 'twoefay --config FILE migrate' makes it.")
         }
+        var options = StoreOptions()
+        // A user of the tool who may not read the master key can still run commands that only read.
+        // Every change needs the key for its operation.
+        // A key that can be read and is wrong is reported, since rows would go unchecked without it.
+        if Files.isReadable(path(of: masterKey)) { options.rows = try loadMasterKey().usableRowAuthenticator() }
         do throws(StoreFailure) {
-            return try Store.open(url, schema: schema, time: time, log: Log(minimum: .warning))
+            return try Store.open(url, schema: schema, time: time, log: Log(minimum: .warning), options: options)
         } catch {
             guard schema == .migrate, case .internal(let reason) = error else { throw Failure(store: error) }
             throw Failure(
@@ -46,6 +51,10 @@ extension Failure {
             self.init(
                 .failed, "the store answers what it should not: \(reason)",
                 next: "Is it of another version? 'twoefay --config FILE migrate' brings it up to date.")
+        case .forged(let row):
+            self.init(
+                .failed, "this row was not written by a relay, or was changed since: \(row)",
+                next: "If you changed it yourself: twoefay rows adopt \(row) --reason TEXT. If not, somebody else did.")
         }
     }
 }

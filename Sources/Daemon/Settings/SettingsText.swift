@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import HTTP
+import Hardening
 import Log
 import Storage
 
@@ -29,6 +30,23 @@ public struct FileName: SettingsText, Hashable {
     }
 
     public var settingsText: String { written }
+}
+
+/// A Unix socket, as it was written: `unix:/run/twoefay-keys/socket`.
+public struct SocketName: SettingsText, Hashable {
+    /// Relative to the settings, or absolute.
+    public let path: String
+    private static let scheme = "unix:"
+
+    public init(settingsText text: String) throws(SettingsFault) {
+        path = String(text.dropFirst(Self.scheme.count))
+        guard text.hasPrefix(Self.scheme), !path.isEmpty, !path.utf8.contains(0) else {
+            throw SettingsFault("must be unix:PATH, as in unix:/run/twoefay-keys/socket")
+        }
+        guard path.utf8.count <= 107 else { throw SettingsFault("must have a path of at most 107 bytes") }
+    }
+
+    public var settingsText: String { Self.scheme + path }
 }
 
 /// An address to listen on, or to call: `0.0.0.0:8080`, `[::1]:8080`, `relay.example.com:8080`.
@@ -129,3 +147,4 @@ extension SettingsText where Self: RawRepresentable & CaseIterable, RawValue == 
 
 extension LogFormat: SettingsText {}
 extension LogLevel: SettingsText {}
+extension HardeningLevel: SettingsText {}

@@ -1,0 +1,91 @@
+import EventLoop
+import Glibc
+import Hardening
+import JSON
+import KeyService
+import Log
+import World
+
+/// `twoefay-keys`: settings, then the key service.
+public enum KeysProgram {
+    static let reader = CommandLineReader(
+        program: "twoefay-keys",
+        about: "Holds the master key and the phones' authority key for the relay, until it is told to stop (SIGTERM).",
+        shared: Program.sharedOptions,
+        commands: [
+            Command(
+                "", "Answers the relay at the socket that 'keys' in the settings names, until SIGTERM.",
+                options: [
+                    Settings.configOption,
+                    .init(
+                        "peer", .one("USER"),
+                        "The relay's user, by name or number, if it is not the user of this process. The group of this "
+                            + "process may then open the socket; other users are refused whatever their group is."),
+                ],
+                notes:
+                    "It gives keys that are derived from the master key, and certificates of phones; neither the master "
+                    + "key nor the authority's key leaves it. SIGHUP reads the files again. The log goes to standard error."
+            )
+        ])
+
+    public static func run(_ arguments: [String]) -> Int32 {
+        Program.run(reader, arguments, complain: Program.complainInTime) { invocation throws(Failure) in
+            let memory = MemoryProtection.begin()
+            let settings = try Settings.load(invocation)
+            guard let socket = settings.keys else {
+                throw Failure(
+                    .failed, "the settings have no 'keys', so the relay reads its keys itself",
+                    next: "Set 'keys: unix:PATH' in the settings of the relay and of this process.")
+            }
+            let peer = try invocation.value("peer").map { (name) throws(Failure) in try user(name) }
+            let holder = KeyHolder(settings, try KeyMaterials.load(settings, at: SystemTime().now()))
+            let listener = try listen(settings.path(of: socket), isShared: peer != nil)
+            do throws(Failure) {
+                // Written at once: the log's own thread begins when this process is restricted.
+                let log = Log(format: settings.log.format, minimum: settings.log.level)
+                memory.report(to: log)
+                try restrict(settings, listener, log: log)
+                try KeyServiceRun.run(settings, holder, listener, users: Set([getuid(), peer].compactMap { $0 }))
+            } catch {
+                listener.close()
+                throw error
+            }
+            return Report("", json: .object([:]))
+        }
+    }
+
+    /// Restricts this process, unless it loads a token's module. That is code of its maker, which
+    /// may open devices and talk to services, so no list of what it needs can be made here.
+    private static func restrict(_ settings: Settings, _ listener: KeyListener, log: Log) throws(Failure) {
+        guard settings.token.module != nil, settings.hardening != .off else {
+            _ = try settings.restrictProcess(settings.keyServiceRules(socket: listener.path), log: log)
+            return
+        }
+        guard settings.hardening != .required else {
+            throw Failure(
+                .failed, "hardening: required, and a process with a PKCS#11 module cannot be restricted",
+                next: "Give twoefay-keys settings of its own with 'hardening: on', and restrict it by its unit.")
+        }
+        log.warning("hardening.off", [.reason: "what the PKCS#11 module needs is not known"])
+    }
+
+    private static func listen(_ path: String, isShared: Bool) throws(Failure) -> KeyListener {
+        do throws(SystemFailure) {
+            return try KeyListener(path: path, isShared: isShared)
+        } catch {
+            throw Failure(
+                .failed, "keys: cannot listen at \(path): \(error)",
+                next:
+                    "Its directory must be there and be writable for this user, and no other process may listen there.")
+        }
+    }
+
+    /// Returns the number of a user that is given by name or by number.
+    private static func user(_ name: String) throws(Failure) -> uid_t {
+        if let number = uid_t(name) { return number }
+        guard let entry = getpwnam(name) else {
+            throw Failure(.usage, "--peer: there is no user \(name)", next: "Give the user that runs twoefayd.")
+        }
+        return entry.pointee.pw_uid
+    }
+}

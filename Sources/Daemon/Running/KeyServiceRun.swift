@@ -1,0 +1,75 @@
+import Bytes
+import Crypto
+import Domain
+import EventLoop
+import Glibc
+import KeyService
+import Log
+import Relay
+import Synchronization
+import World
+
+/// The keys that `twoefay-keys` holds: those derived from the master key, and the phones' authority.
+final class KeyHolder: Sendable {
+    private let settings: Settings
+    private let materials: Mutex<KeyMaterials>
+
+    init(_ settings: Settings, _ materials: KeyMaterials) {
+        self.settings = settings
+        self.materials = Mutex(materials)
+    }
+
+    func answer(_ request: KeyRequest, of process: pid_t, log: Log) -> KeyReply {
+        let materials = materials.withLock { $0 }
+        switch request {
+        case .unwrap:
+            log.notice("keys.unwrapped", [.process: Int(process), .count: materials.data.sealing.count])
+            return .keys(materials.data)
+        case .issue(let device, let key):
+            do throws(CertificateFailure) {
+                let certificate = try materials.phones.phoneCertificate(for: key, of: device, at: SystemTime().now())
+                log.info("keys.issued", [.device: device.text, .process: Int(process)])
+                return .certificate(certificate)
+            } catch {
+                log.error("keys.issue", [.device: device.text, .error: "\(error)"])
+                return .refused("the certificate cannot be issued")
+            }
+        }
+    }
+
+    /// Reads the files again. If one of them is wrong, everything stays as it was.
+    func reload(log: Log) {
+        do throws(Failure) {
+            let token = materials.withLock { $0.token }
+            let new = try KeyMaterials.load(settings, at: SystemTime().now(), token: token)
+            materials.withLock { $0 = new }
+            log.notice("keys.reloaded", [.count: new.data.sealing.count])
+        } catch {
+            log.error("keys.reload", [.error: error.message])
+        }
+    }
+}
+
+/// The life of `twoefay-keys`, on the calling thread.
+enum KeyServiceRun {
+    static func run(
+        _ settings: Settings, _ holder: KeyHolder, _ listener: KeyListener, users: Set<uid_t>
+    ) throws(Failure) {
+        try MainThread.run(settings.log) { main, signals, written async throws(Failure) in
+            let log = written.log
+            let server = KeyServer(loop: main, listener: listener, users: users, log: log) { request, process in
+                holder.answer(request, of: process, log: log)
+            }
+            do throws(SystemFailure) {
+                try server.start()
+            } catch {
+                throw Failure(
+                    .failed, "keys: \(error)", next: "The machine is out of something: threads or descriptors.")
+            }
+            log.notice("keys.started", [.path: listener.path])
+            while case .reload = await signals.next() { holder.reload(log: log) }
+            server.stop()
+            log.notice("keys.stopped")
+        }
+    }
+}

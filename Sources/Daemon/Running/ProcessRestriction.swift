@@ -1,0 +1,93 @@
+import Hardening
+import JSON
+import Log
+import Metrics
+
+extension Settings {
+    /// Restricts this process as `hardening` says, after everything is read and before anything listens or any thread
+    /// begins. Returns nil where the settings want no restriction.
+    ///
+    /// - Parameter rules: the paths that the process may open; nil allows those that the daemon needs.
+    func restrictProcess(
+        _ rules: LandlockRules? = nil, on kernel: some HardeningKernel = SystemKernel(), log: Log
+    ) throws(Failure) -> Hardening? {
+        try requireHardening(of: kernel)
+        guard hardening != .off else {
+            log.warning("hardening.off")
+            return nil
+        }
+        let applied = Hardening.apply(rules ?? landlockRules, on: kernel)
+        if hardening == .required, !applied.missing.isEmpty { throw Self.failure(applied.missing) }
+        for measure in Hardening.Measure.allCases {
+            guard let reason = applied.missing[measure] else { continue }
+            log.warning("hardening.missing", [.name: measure.rawValue, .reason: reason])
+        }
+        let active = Hardening.Measure.allCases.filter { applied.missing[$0] == nil }
+        if !active.isEmpty {
+            log.notice("hardening.applied", [.name: active.map(\.rawValue).joined(separator: ",")])
+        }
+        return applied
+    }
+
+    /// Refuses `required` on a kernel that lacks something, without changing anything.
+    func requireHardening(of kernel: some HardeningKernel = SystemKernel()) throws(Failure) {
+        let missing = Hardening.missing(in: kernel)
+        if hardening == .required, !missing.isEmpty { throw Self.failure(missing) }
+    }
+
+    private static func failure(_ missing: [Hardening.Measure: String]) -> Failure {
+        let reasons = missing.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key.rawValue): \($0.value)" }
+        return Failure(
+            .failed, "hardening: required, and this system lacks\n\(reasons.joined(separator: "\n"))",
+            next: "Use a kernel that has both, or set 'hardening: on' to go on without.")
+    }
+
+    /// The report of `--check`: the restrictions that a daemon started here would have.
+    func hardeningReport(_ kernel: some HardeningKernel = SystemKernel()) -> (line: String, json: JSONValue) {
+        let missing = Hardening.missing(in: kernel)
+        var members = JSONObject()
+        for measure in Hardening.Measure.allCases {
+            members.set(measure.rawValue, .string(hardening == .off ? "off" : missing[measure] ?? "ok"))
+        }
+        let json = JSONValue.object(["level": .string(hardening.rawValue), "measures": .object(members)])
+        if hardening == .off { return ("Hardening is off.", json) }
+        let version = kernel.landlockVersion.map { ", Landlock's version is \($0)" } ?? ""
+        let lacks = missing.values.sorted().joined(separator: "; ")
+        return (
+            missing.isEmpty
+                ? "Hardening (\(hardening.rawValue)) is complete on this kernel\(version)."
+                : "Hardening (\(hardening.rawValue)) is incomplete on this kernel: \(lacks).", json
+        )
+    }
+}
+
+extension Hardening {
+    /// For `/ready` and `twoefay status`; nil when everything is in force.
+    var trouble: String? {
+        let reasons = Measure.allCases.compactMap { missing[$0] }
+        return reasons.isEmpty ? nil : reasons.joined(separator: "; ")
+    }
+
+    /// - Parameter hardening: nil where it is off.
+    static func show(_ hardening: Hardening?, in registry: Registry) {
+        registry.gauges(
+            "twoefay_hardening_active", "Whether a restriction of the daemon's own process is in force: 1, or 0.",
+            by: "measure", Measure.allCases.map(\.rawValue)
+        ) { name in
+            Measure(rawValue: name).map { measure in hardening?.missing[measure] == nil && hardening != nil ? 1 : 0 }
+        }
+    }
+
+    /// Refuses settings that name a file outside the directories that this process may open.
+    func requireReach(of settings: Settings) throws(Failure) {
+        guard let rules else { return }
+        for opened in settings.openedPaths where !rules.allows(opened.path, opened.access) {
+            // A wrong path is found when it is read.
+            guard Files.exists(opened.path) else { continue }
+            throw Failure(
+                .failed,
+                "\(opened.path) needs a restart: hardening keeps this process to the directories named at its start",
+                next: "Restart the relay.")
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import Hardening
+import Storage
+
+/// A file or directory that the daemon opens while it runs.
+struct OpenedPath: Sendable, Equatable {
+    let path: String
+    let access: LandlockRules.Access
+}
+
+extension Settings {
+    /// Everything that the settings name and the daemon opens: at the start, at a reload, or in between.
+    var openedPaths: [OpenedPath] {
+        var own = self
+        // Only the tool signs with it.
+        own.tls.websitesKey = own.tls.websites
+        if keys != nil {
+            // Only `twoefay-keys` reads these.
+            own.token = TokenService()
+            own.masterKey = own.tls.phones
+            own.tls.phonesKey = own.tls.phones
+        }
+        var paths = [OpenedPath(path: directory.isEmpty ? "." : directory, access: .reading)]
+        paths += Self.files(in: own).map { OpenedPath(path: path(of: $0), access: .reading) }
+        switch try? storageURL() {
+        case .sqlite(let path): paths.append(OpenedPath(path: path, access: .changing))
+        case .mariadb(let server):
+            let files = [server.passwordFile, server.authority].compactMap { $0 }
+            paths += files.map { OpenedPath(path: $0, access: .reading) }
+        case .memory, nil: break
+        }
+        return paths
+    }
+
+    /// Every file name in a value and the values inside it, so that a new setting cannot be forgotten here.
+    private static func files(in value: Any) -> [FileName] {
+        if let file = value as? FileName { return [file] }
+        return Mirror(reflecting: value).children.flatMap { files(in: $0.value) }
+    }
+
+    /// The paths that `twoefay-keys` may open. It removes its socket at the end.
+    func keyServiceRules(socket: String) -> LandlockRules {
+        var rules = LandlockRules.system
+        for file in [masterKey, tls.phones, tls.phonesKey] { rules.allow(path(of: file), .reading) }
+        rules.allow(socket, .changing)
+        return rules
+    }
+
+    /// The paths that the process may open under these settings.
+    var landlockRules: LandlockRules {
+        var rules = LandlockRules.system
+        for opened in openedPaths { rules.allow(opened.path, opened.access) }
+        return rules
+    }
+}
