@@ -63,7 +63,9 @@ extension Accounts.User {
         .object([
             "user": .string(username), "website": .string(website), "id": .string(id.text),
             "state": .string(state.rawValue), "stopped_by": .text(stoppedBy?.rawValue), "email": .text(email),
-            "phone": .text(phone),
+            "phone": .text(phone), "codes": .string(codes.isLocked ? "locked" : "open"),
+            "code_failures": .integer(Int64(codes.failures)), "code_failed_at": .text(codes.failedAt?.rfc3339),
+            "codes_locked_at": .text(codes.lockedAt?.rfc3339),
             "display_name": .text(displayName), "language": .text(language),
             "proved_at": .text(provedAt?.rfc3339), "created_at": .string(createdAt.rfc3339),
             "challenge": challenge?.json(at: now) ?? .null, "devices": .array(devices.map(\.json)),

@@ -65,9 +65,9 @@ extension OperatorsDesk {
             .notFound, "\(user.called) was forgotten at this moment", next: "The website has to register them again.")
         guard let subject = try read(Activations.subject(user.username, of: user.website)) else { throw gone }
         let operation = try newOperation()
-        let code = ActivationCode(operation)
+        let code = ActivationCode(OperationSecret(drawnFrom: SystemRandomness()))
         let activation = NewActivation(code, for: subject.user, approval: .operator, at: now)
-        guard let expiresAt = try read(Activations.byOperator(activation, as: operation)) else { throw gone }
-        return (code, subject.token, expiresAt)
+        guard let activated = try read(Activations.byOperator(activation, as: operation)) else { throw gone }
+        return (code, subject.token, activated.expiresAt)
     }
 }

@@ -30,7 +30,7 @@ extension Tool {
 
     static let unlockUser = Verb(
         command: Command(
-            "user unlock", "Lifts a lock, or the freeze of a user who reported a fraud.",
+            "user unlock", "Lifts a lock of the user or of their codes, or the freeze of a user who reported a fraud.",
             operands: [.init("USER", "The name that the website gave.")], options: [OperatorsDesk.usersWebsite],
             notes: """
                 A user is frozen who said that a login was not theirs: somebody else knows the password. Have it changed first,
@@ -43,21 +43,26 @@ extension Tool {
         guard try desk.run({ Locks.unlock(user.id, from: [.locked, .frozen], by: .operator, at: desk.now, as: $0) })
         else {
             throw Failure(
-                .conflict, "\(user.called) is neither locked nor frozen",
+                .conflict, "\(user.called) is neither locked nor frozen, and has no wrong codes",
                 next: "Nothing was changed. 'twoefay user show' tells how their newest login ended.")
         }
         return Report(
-            """
-            \(user.called) was \(user.state.rawValue), and can log in again. Their wrong answers are forgotten.
-            """, json: user.changed(to: .active))
+            "\(user.called) \(user.trouble), and can log in again. Their wrong answers are forgotten.",
+            json: user.changed(to: .active))
     }
 }
 
 extension Accounts.User {
+    /// As in `was locked`.
+    fileprivate var trouble: String {
+        if state != .active { return "was \(state.rawValue)" }
+        return codes.isLocked ? "had locked codes" : "had \(codes.failures) wrong codes"
+    }
+
     fileprivate func changed(to state: UserState) -> JSONValue {
         .object([
             "user": .string(username), "website": .string(website), "before": .string(self.state.rawValue),
-            "state": .string(state.rawValue),
+            "state": .string(state.rawValue), "codes_before": .string(codes.isLocked ? "locked" : "open"),
         ])
     }
 }

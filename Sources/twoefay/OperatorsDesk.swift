@@ -36,6 +36,15 @@ struct OperatorsDesk {
         }
     }
 
+    /// Rows that old keys have signed are signed with today's.
+    func signAnew() throws(Failure) {
+        do throws(StoreFailure) {
+            _ = try store.signAnewBlocking()
+        } catch {
+            throw Failure(store: error)
+        }
+    }
+
     /// A change, under an operation of its own.
     func run<Answer>(_ change: (Operation) -> Query<Answer>) throws(Failure) -> Answer {
         try read(change(try newOperation()))

@@ -18,7 +18,7 @@ extension Tool {
                 machine of every relay, and send each SIGHUP, before the next step.
                   twoefay rekey            then copy, SIGHUP everywhere
                   twoefay rekey --use      then copy, SIGHUP everywhere; the relays seal anew what the old key has sealed
-                  twoefay rekey --status   until nothing is left under the old key; kept answers are there for a day
+                  twoefay rekey --status   until nothing is left under the old key; kept answers and secrets of operations are there for a day
                   twoefay rekey --finish   then copy, restart every relay
                 """)
     ) { invocation throws(Failure) in
@@ -85,12 +85,17 @@ extension Tool {
                 .conflict, "there is no old key; \(keys.current.id) is the only one in use",
                 next: "Nothing was changed. 'twoefay rekey' makes a new key.")
         }
+        // Relays do so as well; there may be none that runs.
+        let desk = try OperatorsDesk(settings)
+        defer { desk.close() }
+        try desk.signAnew()
         let report = try KeyReport(keys, settings: settings)
         if let used = report.rows.first(where: { old.contains($0.id) && $0.isUsed }) {
             throw Failure(
                 .conflict, "\(used.shown) are sealed under the old key \(used.id) still",
                 next:
-                    "Nothing was changed. The relays that use the new key seal factors and the secrets of callbacks anew, every minute; answers are kept for a day. "
+                    "Nothing was changed. The relays that use the new key seal factors and the secrets of callbacks anew, and rows are signed anew; answers and secrets of operations are kept for a day. "
+                    + "Rows that are not genuine are never signed anew: 'twoefay rows verify' names them; adopt or delete them. "
                     + "'twoefay rekey --status' tells what is left.")
         }
         let new = try mended(path) { () throws(MasterKey.Fault) in try keys.dropping(old) }
@@ -99,8 +104,8 @@ extension Tool {
             """
             Dropped: \(old.joined(separator: ", ")). \(new.current.id) is the only key in use.
             1. Backups of the store from before need the old keys: keep your copies of the old file as long as those.
-            2. Copy \(path) to the machine of every relay, and restart each: operations follow from the oldest key of the file, which is
-               another one now. Do it within a few minutes: until all have restarted, a phone that comes to another relay has to prove its
+            2. Copy \(path) to the machine of every relay, and restart each: the ids of operations follow from the oldest key of the file, which
+               is another one now. Do it within a few minutes: until all have restarted, a phone that comes to another relay has to prove its
                key twice, and a request that a relay left unfinished by a crash is not taken up by another.
             """, json: json(new, step: "finished", path: path))
     }
@@ -137,9 +142,14 @@ private struct KeyReport {
         let factors: Int64
         let callbacks: Int64
         let answers: Int64
+        let operations: Int64
+        /// Rows that it has signed.
+        let signed: Int64
 
-        var isUsed: Bool { factors > 0 || callbacks > 0 || answers > 0 }
-        var shown: String { "\(factors) factors, \(callbacks) callbacks and \(answers) kept answers" }
+        var isUsed: Bool { factors > 0 || callbacks > 0 || answers > 0 || operations > 0 || signed > 0 }
+        var shown: String {
+            "\(factors) factors, \(callbacks) callbacks, \(signed) signed rows, \(answers) kept answers and the secrets of \(operations) operations"
+        }
     }
 
     let rows: [Row]
@@ -149,27 +159,37 @@ private struct KeyReport {
         defer { desk.close() }
         var factors = try desk.read(KeyUse.factors)
         var callbacks = try desk.read(KeyUse.callbacks)
+        var operations = try desk.read(KeyUse.operations)
+        var signed = try desk.read(RowQueries.counts(of: try keys.usableRowAuthenticator()))
         var rows: [Row] = []
         for key in keys.keys {
             rows.append(
                 Row(
                     id: key.id, role: keys.role(of: key), factors: factors.removeValue(forKey: key.id) ?? 0,
                     callbacks: callbacks.removeValue(forKey: key.id) ?? 0,
-                    answers: try desk.read(KeyUse.answers(sealedBy: key.id))))
+                    answers: try desk.read(KeyUse.answers(sealedBy: key.id)),
+                    operations: operations.removeValue(forKey: key.id) ?? 0,
+                    signed: signed.removeValue(forKey: key.id) ?? 0))
         }
         // Sealed under keys that the file has not.
-        for id in Set(factors.keys).union(callbacks.keys).sorted() {
+        for id in Set(factors.keys).union(callbacks.keys).union(operations.keys).union(signed.keys).sorted() {
             rows.append(
                 Row(
-                    id: id, role: "missing", factors: factors[id] ?? 0, callbacks: callbacks[id] ?? 0, answers: 0))
+                    id: id, role: "missing", factors: factors[id] ?? 0, callbacks: callbacks[id] ?? 0, answers: 0,
+                    operations: operations[id] ?? 0, signed: signed[id] ?? 0))
         }
         self.rows = rows
     }
 
     var report: Report {
         let table = Table(
-            ["KEY", "", "FACTORS", "CALLBACKS", "KEPT ANSWERS"],
-            rows.map { [$0.id, $0.role, String($0.factors), String($0.callbacks), String($0.answers)] }
+            ["KEY", "", "FACTORS", "CALLBACKS", "KEPT ANSWERS", "OPERATIONS", "SIGNED ROWS"],
+            rows.map {
+                [
+                    $0.id, $0.role, String($0.factors), String($0.callbacks), String($0.answers),
+                    String($0.operations), String($0.signed),
+                ]
+            }
         ).text
         let missing = rows.contains { $0.role == "missing" }
         let warning =
@@ -182,6 +202,7 @@ private struct KeyReport {
                         .object([
                             "id": .string($0.id), "role": .string($0.role), "factors": .integer($0.factors),
                             "callbacks": .integer($0.callbacks), "answers": .integer($0.answers),
+                            "operations": .integer($0.operations), "signed_rows": .integer($0.signed),
                         ])
                     })
             ]), code: missing ? .failed : .ok)

@@ -38,6 +38,14 @@ extension Accounts.User {
                     + "twoefay user activate \(username.asShellWord) --website \(website)"
                 : Table(Accounts.Device.headings, devices.map(\.row)).text)
         if !factors.isEmpty { lines.append("\n" + Table(CodeFactor.headings, factors.map(\.row)).text) }
+        if let lockedAt = codes.lockedAt {
+            lines.append(
+                "\nToo many codes were wrong: since \(lockedAt.rfc3339) none is taken. Phones can still approve. "
+                    + "The user reopens codes with a phone at the website, or: \(unlocking)")
+        } else if codes.failures > 0 {
+            let last = codes.failedAt?.rfc3339 ?? "before"
+            lines.append("\nWrong codes in a row: \(codes.failures), the last one \(last).")
+        }
         switch state {
         case .active: break
         case .locked:

@@ -1,3 +1,4 @@
+import Bytes
 import Daemon
 import Domain
 import JSON
@@ -15,12 +16,16 @@ extension Tool {
         defer { desk.close() }
         let website = try desk.website(named: invocation.operand(0))
         let rows = try WebsitePolicy(website.traits, settings: settings).rows
+        let keys = try desk.read(Websites.keys(of: website.id))
+        let keyRows = keys.map { [Hex.encode($0.thumbprint), $0.createdAt.rfc3339] }
+        let keyText = keys.isEmpty ? "Keys: none" : Table(["KEY", "SINCE"], keyRows).text
         let callback = try desk.read(Callbacks.find(website.id))
         let standing = callback?.lines(of: website.name, at: desk.now).map { "\n  \($0)" }.joined() ?? ""
         return Report(
             """
             \(website.name), "\(website.traits.displayName)", is \(website.state), known since \(website.createdAt.rfc3339), \
             with \(website.users) users.
+            \(keyText)
             Callback: \(website.traits.callback ?? "none")\(standing)
 
             \(Table(["POLICY", "VALUE", "FROM"], rows.map { [$0.key, $0.text, $0.isOwn ? "website" : "settings"] }).text)
@@ -32,6 +37,13 @@ extension Tool {
                 "state": .string(website.state), "users": .integer(website.users),
                 "callback": .text(website.traits.callback), "callback_state": callback?.json(at: desk.now) ?? .null,
                 "created_at": .string(website.createdAt.rfc3339),
+                "keys": .array(
+                    keys.map {
+                        .object([
+                            "thumbprint": .string(Hex.encode($0.thumbprint)),
+                            "created_at": .string($0.createdAt.rfc3339),
+                        ])
+                    }),
                 "policies": .object(JSONObject(rows.map { ($0.key, .string($0.text)) })),
                 "own": .array(rows.filter(\.isOwn).map { .string($0.key) }),
             ]))

@@ -27,6 +27,8 @@ extension Tool {
         let origin = settings.origin.settingsText
 
         var lines = [relay.line(origin)]
+        if let line = relay.hardeningLine { lines.append(line) }
+        if let line = relay.keysLine { lines.append(line) }
         var members: JSONObject = ["origin": .string(origin), "relay": relay.json]
         switch store {
         case .success(let status):
@@ -91,6 +93,33 @@ extension Probe.Answer {
                 + dependencies.filter { $0.value != "ok" }.keys.sorted().joined(separator: ", ")
         case .silent(let reason):
             "The relay at \(origin) does not answer: \(reason).\nIs it started (twoefayd --config FILE)? Its log says more."
+        }
+    }
+
+    /// The dependencies that /ready names; nil if the relay does not answer.
+    private var dependencies: [String: String]? {
+        switch self {
+        case .ready(let all), .notReady(let all): all
+        case .silent: nil
+        }
+    }
+
+    /// The relay names the key service among its dependencies, if it has one.
+    fileprivate var keysLine: String? {
+        switch dependencies?["keys"] {
+        case nil: nil
+        case "ok": "The key service answers."
+        default: "The key service does not answer: no phone can be bound until twoefay-keys runs again."
+        }
+    }
+
+    /// The relay names its hardening among its dependencies, unless it is off.
+    fileprivate var hardeningLine: String? {
+        guard let dependencies else { return nil }
+        return switch dependencies["hardening"] {
+        case "ok": "Its hardening is complete."
+        case nil: "Its hardening is off."
+        default: "Its hardening is incomplete: hardening.missing in its log says why."
         }
     }
 

@@ -8,14 +8,15 @@ enum Tool {
     }
 
     static let verbs: [Verb] = [
-        demo, fakeAPNs, initialise, addWebsite, editWebsite, listWebsites, showWebsite, tendCallback,
+        demo, fakeAPNs, initialise, addWebsite, editWebsite, listWebsites, showWebsite, revokeWebsiteKey,
+        disableWebsite, enableWebsite, tendCallback,
         showUser,
         lockUser, unlockUser, activateUser, forgetFactor, listDevices, showDevice, suspendDevice, resumeDevice,
         renameDevice,
         revokeDevice, enrolPhone, listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone,
         unbindPhone,
         revokePhone, importTokens, testMail, testText, showTemplates, listOutbox, replayOutbox, dropOutbox, migrate,
-        rekey,
+        rekey, verifyRows, adoptRow, verifyAudit,
         status,
     ]
 

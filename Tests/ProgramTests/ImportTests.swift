@@ -33,6 +33,7 @@ import Testing
                     FROM website w WHERE w.name = 'shop'
                     """)
             }
+            try Scene.execute("UPDATE user SET state = 'active'", in: installed)
         }
 
         func sql(_ text: String) async throws -> [String] {
@@ -152,7 +153,7 @@ import Testing
         let shop = try await Shop(["ana"])
         let table = try shop.file("tokens.csv", "username,kind,secret,counter\nana,hotp,hex:\(Self.seed),5\n")
         #expect(try await shop.run(table).status == 0)
-        _ = try await shop.sql("UPDATE factor SET counter = 9")
+        try Scene.execute("UPDATE factor SET counter = 9", in: shop.installed)
         #expect(try await shop.run(table, "--replace").json["replaced"]?.integer == 1)
         #expect(try await shop.sql("SELECT counter FROM factor") == ["9"])
         let other = try shop.file("other.csv", "username,kind,secret\nana,hotp,hex:\(Self.seed)01\n")

@@ -39,6 +39,7 @@ import Testing
         let counted = try #require(try status.json["keys"]?.array).compactMap(\.object)
         #expect(counted.map { $0["factors"]?.integer } == [1, 1])
         #expect(counted.map { $0["answers"]?.integer } == [0, 0])
+        #expect(counted.map { $0["operations"]?.integer } == [0, 0])
         let before = try text(installed.directory("relay/master.key"))
         let refused = try await rekey(installed, "--finish")
         #expect(refused.status == 4)
@@ -77,6 +78,20 @@ import Testing
         let report = try JSONReader.read(Array(missing.output.utf8)).object
         let rows = try #require(report?["keys"]?.array).compactMap(\.object)
         #expect(rows.last?["role"] == "missing" && rows.last?["callbacks"]?.integer == 1)
+    }
+
+    /// The secret of an operation that may still be repeated is all that is left under the old key.
+    @Test func keepsAKeyThatTheSecretOfAnOperationIsSealedUnder() async throws {
+        let installed = try await Installed()
+        _ = try await rekey(installed)
+        let used = try keys(try await rekey(installed, "--use"))
+        try Scene.execute(
+            "INSERT INTO operation_secret VALUES (x'01', x'00', '\(used[1].id)', '2026-11-22 00:00:00.000')",
+            in: installed)
+        let status = try await rekey(installed, "--status")
+        let counted = try #require(try status.json["keys"]?.array).compactMap(\.object)
+        #expect(counted.map { $0["operations"]?.integer } == [0, 1])
+        #expect(try await rekey(installed, "--finish").status == 4)
     }
 
     @Test func takesOneStepAtATime() async throws {

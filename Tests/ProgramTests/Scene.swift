@@ -49,10 +49,8 @@ struct Scene {
 
     /// In the store of an installation without a relay.
     static func execute(_ sql: String, in installed: Installed) throws {
-        let store = try Store.open(
-            .sqlite(path: installed.directory("relay/twoefay.db")), time: SystemTime(), log: Log(minimum: .error))
-        defer { store.close() }
-        _ = try store.runBlocking(Script("test", writes: [Step(Statement(sql))]))
+        try RunningRelay.execute(
+            sql, at: .sqlite(path: installed.directory("relay/twoefay.db")), settings: installed.settings)
     }
 
     // MARK: The website

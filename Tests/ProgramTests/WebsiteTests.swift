@@ -50,6 +50,30 @@ import Testing
         #expect(shown.output.contains("answers=website lifetime=120"))
     }
 
+    @Test func aKeyIsTakenOutOnce() async throws {
+        let installed = try await Installed()
+        func website(_ arguments: String...) async throws -> Child.Ended {
+            try await Child.run(
+                try BuiltProgram.twoefay.path, ["--config", installed.settings, "--json", "website"] + arguments)
+        }
+        _ = try await website("add", "shop", "--out", installed.directory.path)
+        let keys = try await website("show", "shop").json["keys"]?.array
+        let key = try #require(keys?.first?.object?["thumbprint"]?.string)
+        #expect(keys?.count == 1)
+        #expect(try await website("revoke-key", "shop").status == 2)
+        #expect(try await website("revoke-key", "shop", "--all", key).status == 2)
+        #expect(try await website("revoke-key", "shop", "abc").status == 2)
+        let unknown = String(repeating: "0", count: 64)
+        #expect(try await website("revoke-key", "shop", unknown).status == 3)
+        let revoked = try await website("revoke-key", "shop", key).json
+        #expect(revoked == ["website": "shop", "revoked": [.string(key)], "left": 0])
+        #expect(try await website("revoke-key", "shop", "--all").status == 3)
+        #expect(try await website("show", "shop").json["keys"] == [])
+        #expect(try await website("disable", "shop").json["state"] == "disabled")
+        #expect(try await website("disable", "shop").status == 4)
+        #expect(try await website("enable", "shop").json["before"] == "disabled")
+    }
+
     @Test func aNameIsNeverGivenTwice() async throws {
         let installed = try await Installed()
         _ = try await BuiltProgram.twoefay(

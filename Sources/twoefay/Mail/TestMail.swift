@@ -95,6 +95,7 @@ private enum Sample: String, CaseIterable {
     case deviceUnbound = "device.unbound"
     case userFrozen = "user.frozen"
     case userLocked = "user.locked"
+    case codesLocked = "codes.locked"
 
     static func named(_ word: String) throws(Failure) -> [Sample] {
         if word == "all" { return allCases }
@@ -130,6 +131,7 @@ private enum Sample: String, CaseIterable {
         case .deviceUnbound: return .announcement(.deviceUnbound, device: "Phone", at: now)
         case .userFrozen: return .announcement(.userFrozen, device: nil, at: now)
         case .userLocked: return .announcement(.userLocked, device: nil, at: now)
+        case .codesLocked: return .announcement(.codesLocked, device: nil, at: now)
         }
     }
 }

@@ -1,0 +1,90 @@
+import Bytes
+import Crypto
+import Daemon
+import Domain
+import JSON
+import Storage
+import World
+
+extension Tool {
+    static let adoptRow = Verb(
+        command: Command(
+            "rows adopt", "Signs a row that you changed by SQL, so that relays take it again.",
+            operands: [
+                .init("TABLE", "One that 'rows verify' names."),
+                .init("KEY", "The row's primary key as 'rows verify' writes it."),
+            ],
+            options: [
+                .init("reason", .one("TEXT"), "Why it was changed; it stands in the audit. It must be given."),
+                .init("show", .nothing, "Only show the row; change nothing."),
+            ],
+            notes: """
+                It shows what the row holds and what is wrong with it. What a value was before is not kept: compare it with what you
+                wanted to write. The audit gets a row (row.adopted) with the reason.
+                  twoefay --config /etc/twoefay/twoefay.yaml rows adopt user 0f3a… --reason 'ticket 4711: new address'
+                """)
+    ) { invocation throws(Failure) in
+        let table = try table(invocation.operand(0))
+        let text = invocation.operand(1)
+        guard let key = RowQueries.key(text, of: table) else {
+            throw Failure(
+                .usage, "KEY must be the \(table.key.joined(separator: " and ")) of the row",
+                next: "'twoefay rows verify \(table.name)' writes keys as they are wanted here.")
+        }
+        let settings = try Settings.load(invocation)
+        let authenticator = try settings.loadMasterKey().usableRowAuthenticator()
+        let desk = try OperatorsDesk(settings)
+        defer { desk.close() }
+        guard let row = try desk.read(RowQueries.row(of: table, key: key, with: authenticator)) else {
+            throw Failure(.notFound, "there is no such row in \(table.name)", next: "Nothing was changed.")
+        }
+        guard !invocation.has("show") else { return Report(shown(row), json: json(row, adopted: false)) }
+        guard row.verdict != .genuine else {
+            throw Failure(
+                .conflict, "the row is as a relay wrote it, and needs no adoption", next: "Nothing was changed.")
+        }
+        guard let reason = invocation.value("reason"), !reason.isEmpty, reason.utf8.count <= 256 else {
+            throw Failure(
+                .usage, "--reason must be given, with at most 256 bytes",
+                next: "Nothing was changed. '--show' shows the row.")
+        }
+        guard try desk.run({ RowQueries.adopt(table, key: key, reason: reason, at: desk.now, as: $0) }) else {
+            throw Failure(
+                .conflict, "the row was not signed: it changed or went away at this moment",
+                next: "'twoefay rows verify \(table.name)' tells how it stands now.")
+        }
+        return Report(shown(row) + "\nSigned: relays take it from now on.", json: json(row, adopted: true))
+    }
+
+    private static func shown(_ row: RowReport) -> String {
+        (["\(row.table.name) \(row.keyText): \(row.verdict.text)"]
+            + row.columns.map { "  \($0.name): \($0.value.shown)" }).joined(separator: "\n")
+    }
+
+    private static func json(_ row: RowReport, adopted: Bool) -> JSONValue {
+        .object([
+            "table": .string(row.table.name), "key": .string(row.keyText), "verdict": .string(row.verdict.word),
+            "columns": .object(JSONObject(row.columns.map { ($0.name, .string($0.value.shown)) })),
+            "adopted": .bool(adopted),
+        ])
+    }
+}
+
+extension SQLValue {
+    /// Long values by their beginning alone: a secret among them is sealed.
+    fileprivate var shown: String {
+        switch self {
+        case .null: "NULL"
+        case .integer(let number): String(number)
+        case .text(let text):
+            // Whoever changed the row chose this text: nothing of it may steer the terminal.
+            (text.count > 200 ? text.prefix(200) + "…" : text).unicodeScalars.map { scalar in
+                switch scalar.properties.generalCategory {
+                case .control, .format, .lineSeparator, .paragraphSeparator: scalar.escaped(asASCII: true)
+                default: String(scalar)
+                }
+            }.joined()
+        case .blob(let bytes): bytes.count > 40 ? Hex.encode(bytes.prefix(40)) + "…" : Hex.encode(bytes)
+        }
+    }
+}
