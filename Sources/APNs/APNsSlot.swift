@@ -152,7 +152,9 @@ final class APNsSlot {
         office.withBook(pool.endpoint) { $0.opened(address) }
         let connection = APNsConnection(wire, address: address, pool: pool)
         state = .open(connection)
-        wire.onStateChange = { [weak self, unowned connection] state in self?.changed(connection, state) }
+        wire.onStateChange = { [weak self, weak connection] state in
+            if let self, let connection { changed(connection, state) }
+        }
         wire.onCapacity = { [pool] in pool.pump() }
         office.log.info("apns.connected", [.host: pool.endpoint.host, .address: address])
         office.observer?.connected(host: pool.endpoint.host)

@@ -72,6 +72,7 @@ import World
         let user = #"{"token":"t","challenge":"c1","reason":"frozen"}"#
         #expect(try event(Self.text("user.frozen", user)).what == .userFrozen(token: "t"))
         #expect(try event(Self.text("user.locked", user)).what == .userLocked(token: "t"))
+        #expect(try event(Self.text("codes.locked", user)).what == .codesLocked(token: "t"))
         #expect(try event(Self.text("user.locked", user)).data["reason"] == "frozen")
         // A later relay may have more to tell.
         #expect(try event(Self.text("user.renamed", "{}")).what == .other)

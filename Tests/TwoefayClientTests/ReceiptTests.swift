@@ -34,6 +34,26 @@ import TwoefayClient
         #expect(await login.fault(try login.signed()) == nil)
     }
 
+    /// A website that says nothing of digits wants two: a relay that leaves the number out is not believed.
+    @Test(arguments: [nil, "7", "07"] as [String?]) func twoDigitsAreWantedByDefault(number: String?) async throws {
+        var login = try Login()
+        login.context["number_digits"] = .integer(Int64(number?.utf8.count ?? 0))
+        login.claims["number"] = number.map { .string($0) }
+        login.asked = Asked(
+            challenge: login.asked.challenge, username: "ada", request: "r-7f3k", number: number,
+            service: login.asked.service, action: login.asked.action, details: login.asked.details, ip: login.asked.ip,
+            userAgent: login.asked.userAgent, askedAt: login.asked.askedAt)
+        let check = ReceiptCheck(origin: Login.origin, website: "shop", displayName: "The Shop")
+        let answered = try login.signed()
+        var fault: ReceiptFault?
+        do throws(ReceiptFault) {
+            _ = try await check.approval(answered, to: login.asked, from: [login.phone], at: login.now) { _ in true }
+        } catch {
+            fault = error
+        }
+        #expect(fault == (number == "07" ? nil : .digits))
+    }
+
     /// To the second ten minutes old is not too old.
     @Test(arguments: [(-5, false), (0, false), (600, false), (601, true), (86_400, true)] as [(Int64, Bool)])
     func anOldLoginIsNotApproved(age: Int64, isTooOld: Bool) async throws {

@@ -60,7 +60,8 @@ import World
 
     @Test func showAndChangeUsers() async throws {
         let user: JSONObject = [
-            "token": "t", "email": "a@example.com", "phone": .null, "state": "locked", "stopped_by": "code",
+            "token": "t", "email": "a@example.com", "phone": .null, "state": "locked", "stopped_by": "phone",
+            "codes": "locked",
             "factors": [
                 ["kind": "push", "state": "locked"],
                 ["kind": "mail", "state": "locked", "address": "a…@example.com", "failures": 10],
@@ -70,11 +71,11 @@ import World
         let carrier = ScriptedCarrier(
             .reply(200, user), .reply(200, ["email": "b@example.com", "waiting": ["b@example.com"]]),
             .reply(200, ["waiting": []]), .reply(200, ["confirmed": false]), .reply(202, ["address": "b@example.com"]),
-            .reply(204), .reply(204), .reply(200, ["unlocked": false]))
+            .reply(204), .reply(204), .reply(200, ["unlocked": false]), .reply(204))
         let client = carrier.client()
         let ada = try await client.user("ada")
         #expect(ada.token == "t" && ada.email == "a@example.com" && ada.phone == nil && ada.state == .locked)
-        #expect(ada.stoppedBy == "code" && ada.factors.map(\.kind) == [.push, .mail])
+        #expect(ada.stoppedBy == "phone" && ada.areCodesLocked && ada.factors.map(\.kind) == [.push, .mail])
         #expect(ada.factors.map(\.failures) == [0, 10] && ada.factors[1].address == "a…@example.com")
         let device = try #require(ada.devices.first)
         #expect(device.id == "d1" && device.name == "Ada's" && device.platform == "ios" && device.state == .active)
@@ -89,6 +90,7 @@ import World
         try await client.forget("ada")
         #expect(try await client.unlock("ada"))
         #expect(try await client.unlock("ada", recoveryCode: "abcd") == false)
+        #expect(try await client.unlock("ada", approval: "c9"))
         #expect(
             lines(carrier) == [
                 "GET /user/ada", #"PATCH /user/ada {"email":"b@example.com","phone":null}"#,
@@ -96,6 +98,7 @@ import World
                 #"POST /user/ada/confirm {"address":"b@example.com","otp":"123456"}"#,
                 #"POST /user/ada/confirm {"address":"b@example.com"}"#, "DELETE /user/ada",
                 "POST /user/ada/unlock {}", #"POST /user/ada/unlock {"otp":"abcd"}"#,
+                #"POST /user/ada/unlock {"approval":"c9"}"#,
             ])
     }
 

@@ -101,6 +101,7 @@ extension Message {
             case .deviceUnbound: .deviceUnbound
             case .userFrozen: .userFrozen
             case .userLocked: .userLocked
+            case .codesLocked: .codesLocked
             }
         }
     }

@@ -16,6 +16,12 @@ extension Fields.Field {
         .init("set-cookie", "\(name)=\(value); Path=/; HttpOnly; SameSite=Strict")
     }
 
+    /// The same for a cookie that stays when the browser is closed.
+    static func lasting(_ name: String, _ value: String, _ life: Duration) -> Fields.Field {
+        let age = "Max-Age=\(life.components.seconds)"
+        return .init("set-cookie", "\(name)=\(value); Path=/; HttpOnly; SameSite=Strict; \(age)")
+    }
+
     static func forgettingCookie(_ name: String) -> Fields.Field {
         .init("set-cookie", "\(name)=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0")
     }

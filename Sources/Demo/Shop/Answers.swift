@@ -116,10 +116,11 @@ extension Shop {
     // MARK: Other answers
 
     func go(
-        _ visit: Visit, to path: String, _ notice: Session.Notice? = nil, renewed: String? = nil
+        _ visit: Visit, to path: String, _ notice: Session.Notice? = nil, renewed: String? = nil,
+        fields: [Fields.Field] = []
     ) -> Response {
         if let notice { sessions.change(renewed ?? visit.id) { $0.notice = notice } }
-        return house.redirect(to: path, fields: cookies(visit, renewed: renewed))
+        return house.redirect(to: path, fields: cookies(visit, renewed: renewed) + fields)
     }
 
     func problem(_ visit: Visit, _ status: Int, _ text: Words, fields: [Fields.Field] = []) -> Response {

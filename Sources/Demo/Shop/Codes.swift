@@ -88,6 +88,7 @@ extension Shop {
             switch error.problem?.code {
             case .alreadyDecided: return go(visit, to: "/wait")
             case .invalid: return try await codePage(visit, status: 422, .codeRule)
+            case .codesLocked: return try await codePage(visit, status: 403, .codesAreLocked)
             case .limited:
                 return try await codePage(visit, status: 429, Self.patience(error), fields: Self.retry(error))
             default: throw error
@@ -112,6 +113,7 @@ extension Shop {
             switch error.problem?.code {
             case .alreadyDecided: return go(visit, to: "/wait")
             case .forbidden, .conflict: return go(visit, to: "/code", .init(kind: .warn, text: .notThisWay))
+            case .codesLocked: return go(visit, to: "/code", .init(kind: .warn, text: .codesAreLocked))
             case .limited: return go(visit, to: "/code", .init(kind: .warn, text: Self.patience(error)))
             default: throw error
             }

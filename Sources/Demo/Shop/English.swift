@@ -175,7 +175,9 @@ extension Words {
         case .unlocked: "It is lifted. Please log in again."
         case .stoppedByFraud:
             "Your phone has reported that somebody else knows your password. A recovery code lifts this; change your password then."
-        case .stoppedByGuesses: "There were too many wrong codes or numbers. A recovery code lifts this."
+        case .stoppedByGuesses: "There were too many wrong numbers. A recovery code lifts this."
+        case .codesAreLocked:
+            "There were too many wrong codes, so no code is accepted. Log in with your phone, or ask an operator."
         case .stoppedByOperator: "An operator has locked this account, and only an operator can unlock it."
         case .askOperator: "Without a recovery code our staff can help, who operate the login service:"
 

@@ -180,7 +180,9 @@ extension Words {
         case .unlocked: "Es ist aufgehoben. Bitte melden Sie sich noch einmal an."
         case .stoppedByFraud:
             "Ihr Telefon hat gemeldet, dass jemand anderer Ihr Passwort kennt. Ein Notfallcode hebt das auf; ändern Sie dann Ihr Passwort."
-        case .stoppedByGuesses: "Es gab zu viele falsche Codes oder Zahlen. Ein Notfallcode hebt das auf."
+        case .stoppedByGuesses: "Es gab zu viele falsche Zahlen. Ein Notfallcode hebt das auf."
+        case .codesAreLocked:
+            "Es gab zu viele falsche Codes, darum gilt keiner mehr. Melden Sie sich mit Ihrem Telefon an, oder fragen Sie einen Betreuer."
         case .stoppedByOperator: "Ein Betreuer hat dieses Konto gesperrt, und nur ein Betreuer kann es entsperren."
         case .askOperator: "Ohne Notfallcode helfen unsere Leute, die den Anmeldedienst betreuen:"
 

@@ -50,7 +50,8 @@ extension Shop {
         let question = try await ask(
             LoginRequest(
                 username: customer.name, ip: visit.request.remote, userAgent: visit.browser,
-                service: visit(.membersArea), languages: visit.language.rawValue), for: .login)
+                service: visit(.membersArea), languages: visit.language.rawValue,
+                isKnown: isKnown(visit, as: customer.name)), for: .login)
         // Here already: whoever shares the session of before must share neither the question nor its end.
         let renewed = sessions.renew(visit.id) { $0.question = question }
         return go(visit, to: "/wait", renewed: renewed)
@@ -68,6 +69,12 @@ extension Shop {
             session.account = question.account
             session.entrance = verdict.hasCode ? .code(verdict.outcome.factor) : .phone
         }
-        return go(visit, to: "/members", renewed: renewed)
+        let value = browsers.value(for: question.account, at: time.now())
+        return go(visit, to: "/members", renewed: renewed, fields: [.lasting(knownCookie, value, KnownBrowsers.life)])
+    }
+
+    /// Whether this customer has logged in in this browser before. Logins from others cannot end theirs then.
+    func isKnown(_ visit: Visit, as account: String) -> Bool {
+        browsers.knows(visit.request.cookie(knownCookie), as: account, at: time.now())
     }
 }

@@ -1,3 +1,4 @@
+import Bytes
 import Crypto
 import EventLoop
 import HTTP
@@ -23,6 +24,9 @@ public final class Shop: Pages {
     /// Told of every URI that a phone or an app could read from the screen.
     let shown: @Sendable (String) -> Void
     private let cookie: String
+    /// The name of the cookie by which a browser is known as a customer's. It outlives sessions.
+    let knownCookie: String
+    let browsers: KnownBrowsers
 
     /// - Parameters:
     ///   - port: its own, which the name of its cookie needs. A website with TLS calls it `__Host-session`, and says Secure.
@@ -40,6 +44,8 @@ public final class Shop: Pages {
         sessions = Sessions(time: loop.time, randomness: randomness)
         time = loop.time
         cookie = "shop_\(port)"
+        knownCookie = "shop_known_\(port)"
+        browsers = KnownBrowsers(key: Secret(randomness.bytes(32)))
         self.house = house
         self.shown = shown
     }

@@ -15,11 +15,12 @@ extension Shop {
     ) async throws(CallFault) -> Response {
         guard let account = stopped(visit) else { return goHome(visit) }
         let user = try await website.relay.user(account)
-        guard user.state != .active else {
+        guard user.state != .active || user.areCodesLocked else {
             return go(visit, to: "/login", .init(kind: .good, text: .unlocked))
         }
         let why: Words =
             switch user.stoppedBy {
+            case nil: .codesAreLocked
             case "operator": .stoppedByOperator
             case "phone" where user.state == .frozen: .stoppedByFraud
             default: .stoppedByGuesses
@@ -49,6 +50,7 @@ extension Shop {
             switch error.problem?.code {
             // Where there are none, no code is one of them.
             case .invalid, .conflict: return try await unlockPage(visit, status: 422, .wrongRecoveryCode)
+            case .codesLocked: return try await unlockPage(visit, status: 403, .codesAreLocked)
             case .forbidden: return try await unlockPage(visit, status: 403, .stoppedByOperator)
             case .limited:
                 return try await unlockPage(visit, status: 429, Self.patience(error), fields: Self.retry(error))

@@ -58,7 +58,7 @@ enum Words: Sendable, Hashable {
     case recoveryCodesUse, recoveryCodesAreThere, makeRecoveryCodes, makeNewRecoveryCodes, shownOnce, haveThem
 
     // Stopped.
-    case unlock, unlocked, stoppedByFraud, stoppedByGuesses, stoppedByOperator, askOperator
+    case unlock, unlocked, stoppedByFraud, stoppedByGuesses, stoppedByOperator, askOperator, codesAreLocked
 
     // When something is wrong.
     case didNotWork, tryAgain, noSuchPage, formIsOld, relayIsAway

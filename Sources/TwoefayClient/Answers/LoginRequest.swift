@@ -17,13 +17,16 @@ public struct LoginRequest: Sendable, Equatable {
     /// Only these; nil: those of the website's policy.
     public var factors: [Factor]?
     public var leastAssurance: Assurance?
+    /// The browser is known as this user's, from a login that succeeded there: see `KnownBrowsers`. Logins from other
+    /// browsers can then neither end this one nor use up its limits.
+    public var isKnown: Bool
     /// 60 to 600 seconds; nil: as the website's policy says.
     public var life: Duration?
 
     public init(
         username: String, ip: String? = nil, userAgent: String? = nil, service: String? = nil, action: String? = nil,
         details: [Asked.Detail] = [], number: String? = nil, languages: String? = nil, factors: [Factor]? = nil,
-        leastAssurance: Assurance? = nil, life: Duration? = nil
+        leastAssurance: Assurance? = nil, isKnown: Bool = false, life: Duration? = nil
     ) {
         self.username = username
         self.ip = ip
@@ -35,6 +38,7 @@ public struct LoginRequest: Sendable, Equatable {
         self.languages = languages
         self.factors = factors
         self.leastAssurance = leastAssurance
+        self.isKnown = isKnown
         self.life = life
     }
 
@@ -50,6 +54,7 @@ public struct LoginRequest: Sendable, Equatable {
         }
         body.set("factors", factors.map { .array($0.map { .string($0.rawValue) }) })
         body.set("min_assurance", leastAssurance.map { .string($0.rawValue) })
+        if isKnown { body.set("known", true) }
         body.set("expires_in", life.map { .integer($0.components.seconds) })
         return body
     }
@@ -64,6 +69,8 @@ public struct OpenLogin: Sendable, Equatable {
     /// What the user is to answer with; nil where it has failed already.
     public let factor: Factor?
     public let expiresAt: Timestamp
+    /// Too many codes were wrong: no code is taken, and a phone alone can answer. See `RelayClient.unlock`.
+    public let areCodesLocked: Bool
 
     public var challenge: String { asked.challenge }
     /// To be shown to the person, who types it into the phone.

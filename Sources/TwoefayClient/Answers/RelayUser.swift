@@ -17,8 +17,10 @@ public struct RelayUser: Sendable, Equatable {
     public let email: String?
     public let phone: String?
     public let state: Standing
-    /// What locked or froze the user: `phone`, `code` or `operator`.
+    /// The cause that locked or froze the user: `phone` or `operator`.
     public let stoppedBy: String?
+    /// Too many codes were wrong, and none is taken. The user's phone can still approve.
+    public let areCodesLocked: Bool
     public let factors: [OwnFactor]
     public let devices: [Device]
     /// The whole of it.
@@ -31,6 +33,7 @@ public struct RelayUser: Sendable, Equatable {
         phone = json["phone"]?.string
         state = try json.word("state")
         stoppedBy = json["stopped_by"]?.string
+        areCodesLocked = json["codes"]?.string == "locked"
         var factors: [OwnFactor] = []
         for factor in try json.objects("factors") {
             factors.append(

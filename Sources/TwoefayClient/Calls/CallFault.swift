@@ -47,6 +47,8 @@ public struct Problem: Sendable, Equatable {
         public static let unauthenticated = Code(rawValue: "unauthenticated")
         public static let forbidden = Code(rawValue: "forbidden")
         public static let approvalRequired = Code(rawValue: "approval_required")
+        /// No code of the user is taken until that is lifted: see `RelayClient.unlock`.
+        public static let codesLocked = Code(rawValue: "codes_locked")
         public static let notFound = Code(rawValue: "not_found")
         public static let methodNotAllowed = Code(rawValue: "method_not_allowed")
         public static let conflict = Code(rawValue: "conflict")

@@ -21,7 +21,8 @@ extension RelayClient {
             ip: login.ip, userAgent: login.userAgent, askedAt: askedAt)
         return OpenLogin(
             asked: asked, hasPhone: try answer.text("login").isExactly("verified"),
-            factor: answer.word(ifAny: "factor"), expiresAt: try answer.moment("expires_at"))
+            factor: answer.word(ifAny: "factor"), expiresAt: try answer.moment("expires_at"),
+            areCodesLocked: answer["codes"]?.string == "locked")
     }
 
     /// Comes back when it is decided. That may take as long as a challenge lives, ten minutes at most; cancelling the task

@@ -42,13 +42,20 @@ extension RelayClient {
         try await call("DELETE", Self.path(username))
     }
 
-    /// Lifts a lock, or a freeze where the website may.
+    /// Lifts a lock, or a freeze where the website may. Where codes are locked it throws `.approvalRequired`: the user
+    /// has to approve on a phone, see `Problem.approval`. A recovery code does not lift that (`.codesLocked`).
     ///
-    /// - Parameter recoveryCode: lifts what the user called fraud, too.
+    /// - Parameters:
+    ///   - recoveryCode: lifts what the user called fraud, too.
+    ///   - approval: the challenge with which the user has approved of codes being taken again.
+    ///   - isKnown: the browser is known as this user's, as in `LoginRequest`.
     /// - Returns: false where that is none of the user's codes, which counts.
     @discardableResult
-    public func unlock(_ username: String, recoveryCode: String? = nil) async throws(CallFault) -> Bool {
-        var body: JSONObject = [:]
+    public func unlock(
+        _ username: String, recoveryCode: String? = nil, approval: String? = nil, isKnown: Bool = false
+    ) async throws(CallFault) -> Bool {
+        var body = Self.body(approval)
+        if isKnown { body.set("known", true) }
         body.set("otp", recoveryCode.map { .string($0) })
         return try await call("POST", Self.path(username, "unlock"), body)["unlocked"]?.bool ?? true
     }

@@ -11,6 +11,8 @@ public struct WebhookEvent: Sendable, Equatable {
         case deviceBound(token: String, Device)
         case deviceUnbound(token: String, Device)
         case userLocked(token: String)
+        /// No code of the user is taken any more; their phone can still approve.
+        case codesLocked(token: String)
         case userFrozen(token: String)
         /// Of a type that this version does not know, which is no fault: answer 2xx, and do nothing.
         case other
@@ -54,6 +56,7 @@ public struct WebhookEvent: Sendable, Equatable {
             return .loginDecided(token: try data.text("token"), outcome)
         case "device.bound": return .deviceBound(token: try data.text("token"), try Device(data))
         case "device.unbound": return .deviceUnbound(token: try data.text("token"), try Device(data))
+        case "codes.locked": return .codesLocked(token: try data.text("token"))
         case "user.locked": return .userLocked(token: try data.text("token"))
         case "user.frozen": return .userFrozen(token: try data.text("token"))
         default: return .other

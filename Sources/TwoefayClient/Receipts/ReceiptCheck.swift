@@ -40,12 +40,12 @@ public struct ReceiptCheck: Sendable {
     ///   - website: this website's name, as in its certificate.
     ///   - displayName: what phones are to call this website; nil leaves that to the relay.
     ///   - leastVerification: what this website wants of `uv`.
-    ///   - leastDigits: of the number. A relay that lies can leave the number out, for the website and the phone alike, and
+    ///   - leastDigits: of the number; 0 only for a website whose policy asks for none. A relay that lies can leave the number out, for the website and the phone alike, and
     ///     make a person say yes by habit: only the website can know that there should have been one.
     ///   - longestAge: seconds from /login to the check; no challenge lives longer than 600.
     public init(
         origin: String, website: String, displayName: String? = nil,
-        leastVerification: UserVerification = UserVerification.none, leastDigits: Int = 0, longestAge: Int64 = 600
+        leastVerification: UserVerification = UserVerification.none, leastDigits: Int = 2, longestAge: Int64 = 600
     ) {
         audience = "\(origin)#\(website)"
         self.website = website

@@ -122,7 +122,7 @@ def guesses_too_often(tour):
     site.window.says("There were too many wrong answers.")
     tour.looks.shot("locked", site)
     site.window.press("Unlock")
-    site.window.says("There were too many wrong codes or numbers.")
+    site.window.says("There were too many wrong numbers.")
     theatre.window.press("Operator: unlock accounts")
     theatre.notes("The operator has unlocked:", "ada")
     site.window.reload()

@@ -86,11 +86,18 @@ extension PageFile {
               });
             }
 
-            /** Control characters could paint over the screen, and marks of text direction turn an amount around. */
+            /** Control characters, marks of text direction, and characters that show nothing: see docs/device-protocol.md. */
+            const hidden = new RegExp(
+              "[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f" +
+                "\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb" +
+                "\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e0fff}]",
+              "u",
+            );
+
             function checked(value, name) {
               if (value === null) return null;
               if (typeof value !== "string" || /\p{Cs}/u.test(value)) throw new Error(`${name} is no text`);
-              if (/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/.test(value)) {
+              if (hidden.test(value)) {
                 throw new Error(`${name} holds a character that cannot be shown`);
               }
               return value;

@@ -1,0 +1,45 @@
+import Bytes
+import Testing
+import TwoefayClient
+import World
+
+/// A cookie's value by which a website knows a browser as a user's.
+@Suite struct KnownBrowsersTests {
+    private let browsers = KnownBrowsers(key: Secret([UInt8](repeating: 7, count: 32)))
+    private let now = Timestamp(seconds: 1_795_249_354)
+
+    @Test func itIsKnownAsItsOwnUsersAlone() {
+        let value = browsers.value(for: "ada", at: now)
+        #expect(browsers.knows(value, as: "ada", at: now))
+        #expect(!browsers.knows(value, as: "bob", at: now))
+        #expect(!browsers.knows(value, as: "ad", at: now))
+        #expect(!KnownBrowsers(key: Secret([UInt8](repeating: 8, count: 32))).knows(value, as: "ada", at: now))
+        #expect(browsers.value(for: "ada", at: now) != value)
+        // It is a cookie's value: letters, digits, dashes and underlines.
+        #expect(value.utf8.count < 128 && value.allSatisfy { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" })
+    }
+
+    @Test func itEndsWithItsAgeOrEarlier() {
+        let value = browsers.value(for: "ada", at: now)
+        #expect(browsers.knows(value, as: "ada", at: now + KnownBrowsers.life - .seconds(1)))
+        #expect(!browsers.knows(value, as: "ada", at: now + KnownBrowsers.life))
+        #expect(browsers.knows(value, as: "ada", at: now + .seconds(9), notBefore: now))
+        #expect(!browsers.knows(value, as: "ada", at: now + .seconds(9), notBefore: now + .seconds(1)))
+        // A time from a wrong clock is not believed.
+        #expect(browsers.knows(value, as: "ada", at: now - .seconds(60)))
+        #expect(!browsers.knows(value, as: "ada", at: now - .seconds(61)))
+    }
+
+    @Test func whatWasChangedIsNotKnown() throws {
+        let value = browsers.value(for: "ada", at: now)
+        let bytes = try #require(Base64URL.decode(value))
+        for index in bytes.indices {
+            var other = bytes
+            other[index] ^= 1
+            #expect(!browsers.knows(Base64URL.encode(other), as: "ada", at: now), "byte \(index)")
+        }
+        for other in [nil, "", "x", "=", String(value.dropLast()), value + "A", String(repeating: "A", count: 4096)] {
+            #expect(!browsers.knows(other, as: "ada", at: now), "\(other ?? "none")")
+        }
+    }
+}
