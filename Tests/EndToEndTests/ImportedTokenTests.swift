@@ -138,7 +138,7 @@ import World
             #expect(try await resync(far).text == #"{"resynced":false}"#)
             let login = try await CodeLogin(shop, "ana.pocket")
             #expect(try await login.handIn(far[1]).status == 429)
-            try scene.relay.execute("UPDATE factor SET failed_at = '2026-01-01 00:00:00.000'")
+            try scene.relay.execute("UPDATE user SET code_failed_at = '2026-01-01 00:00:00.000'")
             #expect(try await login.handIn(far[1])["login"] == "failure")
         }
     }

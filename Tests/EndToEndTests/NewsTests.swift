@@ -52,7 +52,7 @@ import Testing
             let login = try await CodeLogin(shop, "ann.news")
             #expect(try await login.handIn("000000")["reason"] == "locked")
             try await news(
-                "ann.news", "Your account at Bücher & Mehr is locked", "Too many wrong codes or numbers", "\nTime: ")
+                "ann.news", "Codes for your account at Bücher & Mehr are locked", "Too many wrong codes", "\nTime: ")
         }
     }
 }

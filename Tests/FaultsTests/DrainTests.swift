@@ -76,6 +76,32 @@ import Testing
         }
     }
 
+    /// Begun requests end before the store is closed, also those whose clients give up at the first GOAWAY.
+    @Test func noStopMeetsAClosedStore() async throws {
+        let scene = try await Scene.start()
+        var tokens: [String] = []
+        for user in 0..<4 { tokens.append(try await scene.enrol("user-\(user)").token) }
+        for _ in 0..<8 {
+            let load = Load()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for token in tokens {
+                    let line = try await scene.shop.line()
+                    await line.giveUpAtGoAway()
+                    group.addTask { await load.ask(token, over: line) }
+                }
+                await load.gate.answers(16)
+                #expect(await scene.relay.stop().status == 0)
+                try await group.waitForAll()
+            }
+            // Nobody was told that something is not available.
+            #expect(!load.result.lost.contains { $0.hasPrefix("5") }, "\(load.result.lost)")
+            try await scene.relay.restart()
+        }
+        let lines = scene.relay.log.split(separator: "\n")
+        #expect(!lines.contains { $0.contains("the store is closed") })
+        #expect(!lines.contains { $0.contains("status=5") })
+    }
+
     /// What could not be sent any more is free for the next relay, which need not find out first that this one is gone.
     @Test(arguments: KillTests.stores) func whatIsLeftGoesToTheNextAtOnce(_ store: StoreKind) async throws {
         let apple = try await Apple.start()
@@ -95,12 +121,10 @@ import Testing
         try await scene.finish(login, by: phone)
     }
 
-    /// A client that has said nothing yet holds the drain up for some seconds; who does not want to wait says so again.
+    /// A store that somebody else has holds the end up for seconds; who does not want to wait says so again.
     @Test(arguments: [SIGTERM, SIGINT]) func aSecondSignalEndsItAtOnce(_ signal: Int32) async throws {
         let scene = try await Scene.start()
-        let silent = try Child(
-            "openssl", ["s_client", "-connect", "127.0.0.1:\(scene.relay.port)", "-alpn", "h2", "-ign_eof"])
-        _ = try await silent.line(.output, with: "ALPN protocol: h2")
+        let lock = try await StoreLock.take(scene.relay)
         scene.relay.signal(SIGTERM)
         try await scene.relay.logged("event=daemon.stopping")
         scene.relay.signal(signal)
@@ -108,8 +132,7 @@ import Testing
         #expect(ended.status == 1)
         #expect(ended.errors.contains("event=daemon.aborted"))
         #expect(!ended.errors.contains("event=daemon.stopped"))
-        silent.signal(SIGKILL)
-        _ = await silent.ended()
+        await lock.release()
         try await scene.relay.restart()
         #expect(try await scene.anyone.send("GET", "/ready").status == 200)
     }

@@ -4,6 +4,7 @@ import Glibc
 public enum BuiltProgram: String {
     case twoefay
     case twoefayd
+    case keys = "twoefay-keys"
 
     public var path: String {
         get throws {

@@ -11,6 +11,10 @@ extension RelayRig {
     public static let secret = Array("12345678901234567890".utf8)
     public static let masterKey = Secret(Array(repeating: 7, count: 32))
 
+    public static func rowAuthenticator() throws -> RowAuthenticator {
+        try RowAuthenticator(keys: [RowAuthenticator.Key(id: "1", secret: masterKey)])
+    }
+
     public static func sealer() throws -> Sealer { try Sealer(keys: [Sealer.Key(id: "1", key: masterKey)]) }
 
     /// An active one, or one that waits.
@@ -32,7 +36,8 @@ extension RelayRig {
             period.map { .integer(Int64($0)) } ?? .null, .integer(counter), address.map { .text($0) } ?? .null,
             .moment(factor.createdAt), .moment(factor.confirmedAt), .blob(id.bytes),
         ]
-        _ = try store.runBlocking(Script("test", writes: [Step(Self.insertFactor, values: values)]))
+        _ = try store.runBlocking(
+            Script("test", rows: SignedRows.everythingAdopted, writes: [Step(Self.insertFactor, values: values)]))
         return factor
     }
 

@@ -39,18 +39,23 @@ public final class RelayRig: Sendable {
         try await self.init(over: other.place, time: other.time)
     }
 
-    public init(over place: FreshStore, time: TestTime) async throws {
+    public init(over place: FreshStore, time: TestTime, quotas: Quotas = Quotas()) async throws {
         self.time = time
         self.place = place
         let log = Log(minimum: .debug, time: time, sink: sink)
         let loops = try LoopGroup.start(count: 1, time: SystemTime())
         self.loops = loops
         // The store's deadlines run on the machine's clock: a test that moves its own must not time them out.
-        store = try await blocking { try Store.open(place.url, schema: .migrate, time: SystemTime(), log: log) }
+        var options = StoreOptions.patient
+        options.rows = try Self.rowAuthenticator()
+        let signing = options
+        store = try await blocking {
+            try Store.open(place.url, schema: .migrate, time: SystemTime(), log: log, options: signing)
+        }
         relay = try Self.relay(
             over: store, push: pushes, mail: mails, texts: texts, calls: calls,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,
-            randomness: SystemRandomness(), log: log, isAlone: false, metrics: RelayMetrics(registry)
+            randomness: SystemRandomness(), log: log, isAlone: false, metrics: RelayMetrics(registry), quotas: quotas
         ) { [errands] work in errands.spawn(work) }
     }
 
@@ -79,18 +84,19 @@ public final class RelayRig: Sendable {
 
     public static func relay(
         over store: Store, push: (any PushProvider)?, mail: (any MessageCourier)? = nil,
-        texts: (any MessageCourier)? = nil, calls: (any CallCourier)? = nil, phones: CertificateAuthority,
+        texts: (any MessageCourier)? = nil, calls: (any CallCourier)? = nil, phones: any PhoneCertificates,
         time: any TimeSource,
         randomness: any Randomness, log: Log,
-        isAlone: Bool, metrics: RelayMetrics = RelayMetrics(),
+        isAlone: Bool, metrics: RelayMetrics = RelayMetrics(), quotas: Quotas = Quotas(),
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) throws -> Relay {
         Relay(
             settings: Relay.Settings(
-                origin: origin, pin: SHA256.hash(Array("pin".utf8)), policy: Policy(), isAlone: isAlone),
+                origin: origin, pin: SHA256.hash(Array("pin".utf8)), policy: Policy(), isAlone: isAlone,
+                quotas: quotas),
             store: store, push: push, ways: MessageWays(mail: mail, texts: texts), calls: calls,
             phones: phones,
-            masterKey: masterKey, sealer: try sealer(), time: time,
+            keys: RelayKeys(masterKey: masterKey), sealer: try sealer(), time: time,
             randomness: randomness, log: log, metrics: metrics, spawn: spawn)
     }
 
@@ -262,7 +268,14 @@ extension RelayRig {
         try store.runBlocking(Script("test", reads: [Step(Statement(sql))])).row(0).text(0)
     }
 
+    /// Changes the store as an operator who then vouches for the change.
     public func execute(_ sql: String) throws {
+        _ = try store.runBlocking(
+            Script("test", rows: SignedRows.everythingAdopted, writes: [Step(Statement(sql))]))
+    }
+
+    /// Changes the store as somebody who can write to it and has no key.
+    public func forge(_ sql: String) throws {
         _ = try store.runBlocking(Script("test", writes: [Step(Statement(sql))]))
     }
 }

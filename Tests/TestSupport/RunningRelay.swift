@@ -1,4 +1,5 @@
 import CLinux
+import Daemon
 import Glibc
 import Log
 import Storage
@@ -140,16 +141,33 @@ public final class RunningRelay: Sendable {
         }
     }
 
-    /// What an operator does in the store by hand.
+    /// Changes the store as an operator who then vouches for the change.
     public func execute(_ sql: String) throws {
-        let store = try Store.open(storage, time: SystemTime(), log: Log(minimum: .error))
+        try Self.execute(sql, at: storage, settings: settings)
+    }
+
+    /// The same in the store of an installation without a relay.
+    public static func execute(_ sql: String, at storage: StorageURL, settings: String) throws {
+        let file = try SettingsReader.read(Array(TextFile.read(settings).utf8), file: settings)
+        try execute(sql, at: storage, SignedRows.everythingAdopted, file.loadMasterKey().rowAuthenticator())
+    }
+
+    /// Changes the store as somebody who can write to it and has no key.
+    public func forge(_ sql: String) throws { try Self.execute(sql, at: storage, [], nil) }
+
+    private static func execute(
+        _ sql: String, at storage: StorageURL, _ rows: [SignedRows], _ authenticator: RowAuthenticator?
+    ) throws {
+        var options = StoreOptions.patient
+        options.rows = authenticator
+        let store = try Store.open(storage, time: SystemTime(), log: Log(minimum: .error), options: options)
         defer { store.close() }
-        _ = try store.runBlocking(Script("test", writes: [Step(Statement(sql))]))
+        _ = try store.runBlocking(Script("test", rows: rows, writes: [Step(Statement(sql))]))
     }
 
     /// What an operator would ask the store.
     public func count(_ sql: String) throws -> Int64 {
-        let store = try Store.open(storage, time: SystemTime(), log: Log(minimum: .error))
+        let store = try Store.open(storage, time: SystemTime(), log: Log(minimum: .error), options: .patient)
         defer { store.close() }
         return try store.runBlocking(Script("test", reads: [Step(Statement(sql))])).row(0).integer(0)
     }

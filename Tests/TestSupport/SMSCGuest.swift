@@ -6,7 +6,7 @@ import World
 
 /// One client of the gateway of the tests. Touched on its loop only.
 final class SMSCGuest {
-    private unowned let smsc: FakeSMSC
+    private let smsc: FakeSMSC
     private let number: Int
     private let wire: Wire
     private var reader = PDUReader()

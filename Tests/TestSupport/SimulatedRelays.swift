@@ -41,7 +41,10 @@ public final class SimulatedRelays {
         self.calls = calls
         log = Log(minimum: .warning, time: world.time, sink: sink)
         let worker = world.loop("store")
-        store = try Store.open(.memory, schema: .migrate, time: world.time, log: log, worker: { _ in worker })
+        var options = StoreOptions()
+        options.rows = try RelayRig.rowAuthenticator()
+        store = try Store.open(
+            .memory, schema: .migrate, time: world.time, log: log, options: options, worker: { _ in worker })
         phones = try CertificateAuthority.create(
             commonName: "phones", days: 10, at: world.time.now(), randomness: world.chance)
     }

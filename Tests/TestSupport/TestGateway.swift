@@ -150,10 +150,13 @@ private final class Floor {
 
     init(_ loop: EventLoop, _ host: String) { (self.loop, self.host) = (loop, host) }
 
+    deinit { close() }
+
     func open(port: UInt16) throws(SystemFailure) -> UInt16 {
         guard let address = SocketAddress(host: host, port: port) else { throw SystemFailure("address", EINVAL) }
         let listener = try Listener(loop: loop, address: address)
-        try listener.start(accepted: { [unowned self] fd, _ in take(fd) }, exhausted: { _ in })
+        try listener.start(
+            accepted: { [weak self] fd, _ in if let self { take(fd) } else { Glibc.close(fd) } }, exhausted: { _ in })
         self.listener = listener
         return listener.address.port
     }
@@ -165,7 +168,7 @@ private final class Floor {
     }
 
     private func take(_ fd: Int32) {
-        guard let watch = try? loop.watch(fd: fd, .read, { [unowned self] _ in read(fd) }) else {
+        guard let watch = try? loop.watch(fd: fd, .read, { [weak self] _ in self?.read(fd) }) else {
             Glibc.close(fd)
             return
         }

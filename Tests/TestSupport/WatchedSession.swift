@@ -7,22 +7,31 @@ import World
 /// Guard: like every session, it is used by one thread at a time.
 package final class WatchedSession: Session {
     package typealias Run = @Sendable ([Step], any Session) throws(SessionFailure) -> [Rows]
+    package typealias Commit = (any Session) throws(SessionFailure) -> Void
 
     private let inner: any Session
     private let run: Run
-    private let beforeCommit: () -> Void
+    private let commitInner: Commit
 
-    /// - Parameter run: what runs the steps, on the session that it is given.
-    package init(_ inner: any Session, run: @escaping Run) {
+    /// - Parameters:
+    ///   - run: what runs the steps, on the session that it is given.
+    ///   - commit: what commits, on the session that it is given.
+    package init(
+        _ inner: any Session, run: @escaping Run,
+        commit: @escaping Commit = { (inner) throws(SessionFailure) in try inner.commit() }
+    ) {
         self.inner = inner
         self.run = run
-        beforeCommit = {}
+        commitInner = commit
     }
 
-    package init(_ inner: any Session, beforeCommit: @escaping () -> Void) {
-        self.inner = inner
-        self.beforeCommit = beforeCommit
-        run = { (steps, inner) throws(SessionFailure) in try inner.run(steps) }
+    package convenience init(_ inner: any Session, beforeCommit: @escaping () -> Void) {
+        self.init(
+            inner, run: { (steps, inner) throws(SessionFailure) in try inner.run(steps) },
+            commit: { (inner) throws(SessionFailure) in
+                beforeCommit()
+                try inner.commit()
+            })
     }
 
     package func begin(_ purpose: Purpose) throws(SessionFailure) { try inner.begin(purpose) }
@@ -33,19 +42,22 @@ package final class WatchedSession: Session {
     package var changes: Int64 { inner.changes }
     package var place: SessionPlace? { inner.place }
 
-    package func commit() throws(SessionFailure) {
-        beforeCommit()
-        try inner.commit()
-    }
+    package func commit() throws(SessionFailure) { try commitInner(inner) }
 }
 
 extension Store {
     /// On tables that are there. All that it runs, on either lane, goes through `run`.
-    package static func watched(at url: StorageURL, run: @escaping WatchedSession.Run) throws -> Store {
-        var options = StoreOptions()
-        options.deadline = .seconds(30)
+    package static func watched(
+        at url: StorageURL, rows: RowAuthenticator? = nil,
+        commit: @escaping @Sendable (any Session) throws(SessionFailure) -> Void = {
+            (session) throws(SessionFailure) in try session.commit()
+        },
+        run: @escaping WatchedSession.Run
+    ) throws -> Store {
+        var options = StoreOptions.patient
+        options.rows = rows
         return try open(
             url, time: SystemTime(), log: Log(time: SystemTime(), sink: MemorySink()), options: options
-        ) { WatchedSession($0, run: run) }
+        ) { WatchedSession($0, run: run, commit: commit) }
     }
 }

@@ -19,7 +19,8 @@ struct Ledger: Sendable {
     static func read<Value>(_ path: String, _ body: (Ledger) throws -> Value) throws -> Value {
         let settings = try SettingsReader.read(try TextFile.bytes(path), file: path)
         let store = try Store.open(
-            try settings.storageURL(), time: SystemTime(), log: Log(minimum: .error, sink: MemorySink()))
+            try settings.storageURL(), time: SystemTime(), log: Log(minimum: .error, sink: MemorySink()),
+            options: .patient)
         defer { store.close() }
         return try body(Ledger(store: store))
     }

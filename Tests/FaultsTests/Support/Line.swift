@@ -64,8 +64,22 @@ struct Line: Sendable {
         return result.map(Reply.init)
     }
 
+    /// From here on it gives up everything at the first GOAWAY, as many clients do.
+    func giveUpAtGoAway() async {
+        await Clients.loop.perform { [client] in
+            client.value.onStateChange = { state in
+                if state == .goingAway { Clients.loop.post { client.value.close() } }
+            }
+        }
+    }
+
     var state: ClientState {
         get async { await Clients.loop.perform { [client] in client.value.state } }
+    }
+
+    /// Returns when the server has ended it.
+    func isOver() async {
+        while await state != .closed { await Task.yield() }
     }
 
     func close() async { await Clients.loop.perform { [client] in client.value.close() } }

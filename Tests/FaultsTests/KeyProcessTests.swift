@@ -1,0 +1,173 @@
+import Glibc
+import JSON
+import TestSupport
+import Testing
+
+/// `twoefayd` and `twoefay-keys` as they were built, each in its process.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct KeyProcessTests {
+    @Test func relayWithoutKeyFilesBindsPhones() async throws {
+        let setting = try await KeyScene.start()
+        let (scene, keys) = (setting.scene, setting.keys)
+        try await keys.logged("event=keys.unwrapped process=\(scene.relay.pid) ")
+        let (token, phone) = try await scene.enrol("anna")
+        try await keys.logged("event=keys.issued device=\(phone.device) process=\(scene.relay.pid)")
+        #expect(try await phone.approve(try await scene.login(token)).status == 200)
+        let open = KeyScene.openFiles(of: scene.relay.pid)
+        #expect(!open.isEmpty)
+        for name in ["master.key", "device-ca.key"] { #expect(!open.contains { $0.contains(name) }, "\(open)") }
+        #expect(TemporaryDirectory.mode(of: setting.socket) == 0o600)
+        // Once at its start.
+        #expect(keys.log.split(separator: "\n").filter { $0.contains("event=keys.unwrapped") }.count == 1)
+        #expect(try await scene.ready("keys") == "ok")
+        #expect(await keys.end(SIGTERM).status == 0)
+        #expect(access(setting.socket, F_OK) != 0)
+    }
+
+    @Test func loginsGoOnWhileTheServiceIsAway() async throws {
+        var setting = try await KeyScene.start()
+        let scene = setting.scene
+        let (token, phone) = try await scene.enrol("anna")
+        await setting.keys.end(SIGKILL)
+
+        #expect(try await phone.approve(try await scene.login(token)).status == 200)
+        #expect(try await scene.ready("keys") == "missing")
+        #expect(try await scene.relay.tool("status").contains("The key service does not answer"))
+        let registered = try await scene.register("berta")
+        let second = try TestPhone(pushToken: Scene.pushToken())
+        let body = try scene.verifyBody(second, token: registered.token, code: registered.code)
+        let refused = try await scene.anyone.send("POST", "/verify", body)
+        #expect(refused.status == 503 && refused.retryAfter != nil, "\(refused)")
+        try await scene.relay.logged("event=device.certificate")
+        // The relay keeps the keys that it has read, and the next reload reads the keys of that
+        // moment.
+        scene.relay.signal(SIGHUP)
+        let failed = try await scene.relay.logged("event=daemon.reload ")
+        #expect(failed.contains("cannot be reached"), "\(failed)")
+        #expect(try await phone.approve(try await scene.login(token)).status == 200)
+
+        try await setting.restartKeys()
+        let bound = try scene.phone(second, try await scene.anyone.send("POST", "/verify", body))
+        #expect(try await bound.approve(try await scene.login(registered.token)).status == 200)
+        #expect(try await scene.ready("keys") == "ok")
+        scene.relay.signal(SIGHUP)
+        try await scene.relay.logged("event=daemon.reloaded")
+    }
+
+    @Test func relayWithoutTheServiceDoesNotStart() async throws {
+        let setting = try await KeyScene.start()
+        await setting.scene.relay.stop()
+        await setting.keys.end(SIGKILL)
+        let ended = try await Child.run(
+            try BuiltProgram.twoefayd.path, ["--config", setting.scene.relay.settings, "--check"])
+        #expect(ended.status == 1)
+        #expect(ended.errors.contains("keys: the key service cannot be reached at \(setting.socket)"), "\(ended)")
+    }
+
+    @Test func restrictionsHoldForTheServiceToo() async throws {
+        let setting = try await KeyScene.start()
+        let status = try TextFile.read("/proc/\(setting.keys.pid)/status")
+        #expect(status.contains("Seccomp:\t\(Sanitizer.isOn ? 0 : 2)\n"), "\(status)")
+        let limits = try TextFile.read("/proc/\(setting.keys.pid)/limits").split(separator: "\n")
+        let core = try #require(limits.first { $0.hasPrefix("Max core file size") })
+        #expect(core.split(separator: " ").filter { $0 == "0" }.count == 2, "\(core)")
+        if Sanitizer.isOn { return }
+        #expect(setting.keys.log.contains("event=hardening.applied name=landlock,seccomp"), "\(setting.keys.log)")
+        #expect(setting.scene.relay.log.contains("event=hardening.applied name=landlock,seccomp"))
+    }
+
+    @Test(.enabled(if: getuid() == 0, "only root can be somebody else"))
+    func otherUserIsRefusedUnlessNamed() async throws {
+        let scene = try await Scene.start()
+        await scene.relay.stop()
+        try scene.relay.change { try $0.set("keys", to: "unix:socket") }
+        // The other user can reach the socket, so only the service itself refuses.
+        for path in [scene.relay.directory.path, scene.relay.installation] { chmod(path, 0o711) }
+        let socket = scene.relay.file("socket")
+        for (arguments, isAllowed) in [([], false), (["--peer", "12345"], true)] as [([String], Bool)] {
+            let keys =
+                try await isAllowed
+                ? KeyProcess.start(scene.relay.settings, arguments[0], arguments[1])
+                : KeyProcess.start(scene.relay.settings)
+            #expect(TemporaryDirectory.mode(of: socket) == (isAllowed ? 0o660 : 0o600))
+            chmod(socket, 0o666)
+            let answer = try await Self.ask(socket, as: 12345)
+            #expect(answer.contains("sealing") == isAllowed, "\(answer)")
+            if !isAllowed {
+                let line = try await keys.logged("event=keys.stranger")
+                #expect(line.contains("user 12345 may not ask"), "\(line)")
+            }
+            await keys.end(SIGTERM)
+        }
+    }
+
+    /// Unwraps as another user, and returns what the service says.
+    private static func ask(_ socket: String, as user: Int) async throws -> String {
+        let script = """
+            import socket, sys
+            line = socket.socket(socket.AF_UNIX)
+            line.connect(sys.argv[1])
+            try:
+                line.sendall(bytes([0, 0, 0, 17]) + b'{"verb":"unwrap"}')
+                print(line.recv(200))
+            except OSError as problem:
+                print(problem)
+            """
+        // The system's own Python: another one may be out of that user's reach.
+        let ended = try await Child(
+            "setpriv", ["--reuid", "\(user)", "--regid", "\(user)", "--clear-groups", "python3", "-c", script, socket],
+            environment: ["PATH": "/usr/bin:/bin"]
+        ).ended()
+        try #require(ended.status == 0, "\(ended)")
+        return ended.output
+    }
+
+    @Test func filesAreReadAgainWhenTold() async throws {
+        let setting = try await KeyScene.start()
+        let (scene, keys) = (setting.scene, setting.keys)
+        keys.signal(SIGHUP)
+        let failed = try await keys.logged("event=keys.reload ")
+        #expect(failed.contains("level=error") && failed.contains("master.key"), "\(failed)")
+        // The relay still has the keys that it had.
+        scene.relay.signal(SIGHUP)
+        try await scene.relay.logged("event=daemon.reloaded")
+        for name in ["master.key", "device-ca.key"] {
+            try #require(rename(scene.relay.file("\(name).away"), scene.relay.file(name)) == 0)
+        }
+        try await scene.relay.tool("rekey")
+        keys.signal(SIGHUP)
+        let reloaded = try await keys.logged("event=keys.reloaded")
+        #expect(reloaded.contains("count=2"), "\(reloaded)")
+        scene.relay.signal(SIGHUP)
+        try await scene.relay.logged("event=daemon.reloaded", number: 2)
+        let unwrapped = try await keys.logged("event=keys.unwrapped", number: 3)
+        #expect(unwrapped.contains("count=2"), "\(unwrapped)")
+    }
+
+    @Test func changeOfTheSettingWaitsForARestart() async throws {
+        let setting = try await KeyScene.start()
+        let scene = setting.scene
+        try scene.relay.change { try $0.set("keys", to: "unix:elsewhere") }
+        scene.relay.signal(SIGHUP)
+        try await scene.relay.logged("event=daemon.restart ")
+        try await scene.relay.logged("event=daemon.reloaded")
+        #expect(try await scene.ready("keys") == "ok")
+    }
+
+    @Test func serviceWithoutItsSettingSaysWhatIsMissing() async throws {
+        let scene = try await Scene.start()
+        let ended = try await BuiltProgram.keys("--config", scene.relay.settings)
+        #expect(ended.status == 1)
+        #expect(ended.errors.contains("the settings have no 'keys'"), "\(ended.errors)")
+        let help = try await BuiltProgram.keys("--help")
+        #expect(help.status == 0 && help.output.contains("--peer USER"), "\(help.output)")
+    }
+}
+
+extension Scene {
+    /// The state of one dependency, as /ready shows it.
+    fileprivate func ready(_ dependency: String) async throws -> String? {
+        let reply = try await anyone.send("GET", "/ready/\(dependency)")
+        try #require(reply.status == 200, "\(reply)")
+        return reply.json["dependencies"]?.object?[dependency]?.string
+    }
+}

@@ -1,0 +1,91 @@
+import Glibc
+import TestSupport
+
+/// A running `twoefay-keys`, which is gone when the test lets go of it.
+final class KeyProcess: Sendable {
+    private let child: Child
+    private let guardian: Guardian
+
+    static func start(
+        _ settings: String, _ arguments: String..., environment: [String: String] = [:]
+    ) async throws -> KeyProcess {
+        let child = try Child(
+            try BuiltProgram.keys.path, ["--config", settings] + arguments, environment: environment)
+        let process = KeyProcess(child, try Guardian(of: child.pid))
+        try await process.logged("event=keys.started")
+        return process
+    }
+
+    private init(_ child: Child, _ guardian: Guardian) {
+        self.child = child
+        self.guardian = guardian
+    }
+
+    deinit {
+        child.signal(SIGKILL)
+        guardian.dismiss()
+    }
+
+    var pid: pid_t { child.pid }
+    var log: String { child.written.errors }
+
+    @discardableResult func logged(_ part: String, number: Int = 1) async throws -> String {
+        try await child.line(.errors, with: part, number: number)
+    }
+
+    func signal(_ number: Int32) { child.signal(number) }
+
+    /// Sends a signal that ends it, and it is gone when this returns.
+    @discardableResult func end(_ number: Int32) async -> Child.Ended {
+        child.signal(number)
+        return await child.ended()
+    }
+}
+
+/// A relay whose keys are in another process, with the files of the keys put away while that one does not start.
+struct KeyScene {
+    let scene: Scene
+    private(set) var keys: KeyProcess
+    let socket: String
+
+    private static let files = ["master.key", "device-ca.key"]
+
+    static func start() async throws -> KeyScene {
+        let scene = try await Scene.start()
+        await scene.relay.stop()
+        let socket = scene.relay.file("keys/socket")
+        guard mkdir(scene.relay.file("keys"), 0o700) == 0 else { throw Unexpected(text: "mkdir: \(errno)") }
+        try scene.relay.change { try $0.set("keys", to: "unix:keys/socket") }
+        let keys = try await KeyProcess.start(scene.relay.settings)
+        try putAway(scene)
+        try await scene.relay.restart()
+        return KeyScene(scene: scene, keys: keys, socket: socket)
+    }
+
+    mutating func restartKeys() async throws {
+        for file in Self.files {
+            guard rename(scene.relay.file("\(file).away"), scene.relay.file(file)) == 0 else {
+                throw Unexpected(text: "rename: \(errno)")
+            }
+        }
+        keys = try await KeyProcess.start(scene.relay.settings)
+        try Self.putAway(scene)
+    }
+
+    private static func putAway(_ scene: Scene) throws {
+        for file in files {
+            guard rename(scene.relay.file(file), scene.relay.file("\(file).away")) == 0 else {
+                throw Unexpected(text: "rename: \(errno)")
+            }
+        }
+    }
+
+    /// The paths of all files that a process has open.
+    static func openFiles(of pid: pid_t) -> [String] {
+        TemporaryDirectory.names(in: "/proc/\(pid)/fd").compactMap { name in
+            var target = [UInt8](repeating: 0, count: 4096)
+            let count = readlink("/proc/\(pid)/fd/\(name)", &target, target.count)
+            return count > 0 ? String(decoding: target[..<count], as: UTF8.self) : nil
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// `twoefay-keys` with the key of the phones' authority on a token.
+@Suite(
+    .timeLimit(.minutes(5)), .mayBlock, .enabled(if: SoftToken.isThere, "there is no SoftHSM here (package softhsm2)"))
+struct TokenTests {
+    /// A stopped relay whose key is on a token, and on no file any more.
+    private static func installed() async throws -> (scene: Scene, token: SoftToken) {
+        let scene = try await Scene.start()
+        await scene.relay.stop()
+        let token = try await SoftToken(key: scene.relay.file("device-ca.key"))
+        try #require(unlink(scene.relay.file("device-ca.key")) == 0)
+        try TextFile.write("123456\n", to: scene.relay.file("pin"))
+        chmod(scene.relay.file("pin"), 0o600)
+        try scene.relay.change { settings in
+            try settings.set("keys", to: "unix:socket")
+            try SoftToken.set(in: &settings, pinFile: "pin")
+        }
+        return (scene, token)
+    }
+
+    @Test func phonesAreBoundWithCertificatesThatTheTokenSigned() async throws {
+        let (scene, token) = try await Self.installed()
+        let keys = try await KeyProcess.start(scene.relay.settings, environment: token.environment)
+        #expect(keys.log.contains("event=hardening.off"))
+        try await scene.relay.restart()
+        let (user, phone) = try await scene.enrol("anna")
+        try await keys.logged("event=keys.issued device=\(phone.device)")
+        // The relay's TLS checks the certificate against the authority that it always had.
+        #expect(try await phone.approve(try await scene.login(user)).status == 200)
+        keys.signal(SIGHUP)
+        try await keys.logged("event=keys.reloaded")
+        let (second, other) = try await scene.enrol("berta")
+        #expect(try await other.approve(try await scene.login(second)).status == 200)
+        #expect(await keys.end(SIGTERM).status == 0)
+    }
+
+    @Test(
+        arguments: [
+            ("pkcs11.key", "another", "there is no private key with the label another"),
+            ("pkcs11.token", "another", "there is no token with the label another"),
+            ("pkcs11.module", "/nowhere.so", "/nowhere.so"),
+            ("pkcs11.module", "libc.so.6", "has no C_GetFunctionList"),
+            ("pkcs11.pin_file", "wrong-pin", "the PIN is wrong"),
+            ("tls.phones", "website-ca.pem", "is not the one in the certificate"),
+            ("hardening", "required", "a process with a PKCS#11 module cannot be restricted"),
+        ])
+    func whatIsWrongIsSaid(setting: String, value: String, message: String) async throws {
+        let (scene, token) = try await Self.installed()
+        try TextFile.write("000000\n", to: scene.relay.file("wrong-pin"))
+        chmod(scene.relay.file("wrong-pin"), 0o600)
+        // A library that is no PKCS#11 module: the one that this process has loaded.
+        let mapped = try TextFile.read("/proc/self/maps").split { $0 == "\n" || $0 == " " }
+        symlink(String(try #require(mapped.first { $0.hasSuffix("/libc.so.6") })), scene.relay.file("libc.so.6"))
+        try scene.relay.change { try $0.set(setting, to: value) }
+        let ended = try await Child(
+            try BuiltProgram.keys.path, ["--config", scene.relay.settings], environment: token.environment
+        ).ended()
+        #expect(ended.status == 1)
+        #expect(ended.errors.contains(message), "\(ended.errors)")
+        #expect(!ended.errors.contains("000000"))
+    }
+}
