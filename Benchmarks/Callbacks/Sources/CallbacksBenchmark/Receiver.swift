@@ -3,6 +3,7 @@ import EventLoop
 import HTTP
 import HTTP2
 import Log
+import Measuring
 import Synchronization
 import TLS
 import World
@@ -56,7 +57,7 @@ final class Receiver: Handler {
         // Longer than a call may take.
         let hold = Hold(duration: .seconds(600), wait: Recovery(self)) {
             self.state.withLock { $0.told[id] = $0.told[id] ?? now }
-            return Response(status: 204)
+            return .response(Response(status: 204))
         }
         return .later(deadline: .seconds(600), late: Response(status: 503)) { .held(hold) }
     }

@@ -5,18 +5,13 @@ import Curl
 import Domain
 import EventLoop
 import Log
+import Measuring
 import Messaging
 import Relay
 import Storage
 import Synchronization
 import Webhooks
 import World
-
-/// Why there are no figures.
-struct Unmeasured: Error, CustomStringConvertible {
-    let description: String
-    init(_ description: String) { self.description = description }
-}
 
 /// A relay over a store of its own, which calls websites as the daemon does.
 final class Rig: Sendable {
@@ -45,7 +40,7 @@ final class Rig: Sendable {
                 origin: "https://127.0.0.1:8080", pin: SHA256.hash([1]), policy: Policy(), isAlone: true),
             store: store, push: nil, ways: MessageWays(), calls: courier,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()),
-            masterKey: master, sealer: sealer, time: time, randomness: SystemRandomness(), log: log
+            keys: RelayKeys(masterKey: master), sealer: sealer, time: time, randomness: SystemRandomness(), log: log
         ) { work in loop.spawn(work) }
     }
 

@@ -2,6 +2,7 @@ import Crypto
 import Domain
 import EventLoop
 import Glibc
+import Measuring
 import Relay
 import Synchronization
 import World
@@ -83,8 +84,6 @@ func until(_ what: String, on loop: EventLoop, _ isSo: () throws -> Bool) async 
     }
     throw Unmeasured("it was never so that \(what)")
 }
-
-func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
 
 func tenths(_ value: Double) -> String {
     let all = Int((value * 10).rounded())

@@ -3,6 +3,7 @@ import Curl
 import Domain
 import EventLoop
 import Log
+import Measuring
 import Relay
 import Storage
 import Wording

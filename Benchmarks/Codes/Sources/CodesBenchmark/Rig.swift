@@ -3,17 +3,12 @@ import Crypto
 import Domain
 import EventLoop
 import Log
+import Measuring
 import Messaging
 import Relay
 import Storage
 import Synchronization
 import World
-
-/// Why there are no figures.
-struct Unmeasured: Error, CustomStringConvertible {
-    let description: String
-    init(_ description: String) { self.description = description }
-}
 
 /// Relays over a store of their own, with one website and as many users as are wanted.
 final class Rig: Sendable {
@@ -25,11 +20,13 @@ final class Rig: Sendable {
     private let master = Secret(SystemRandomness().bytes(32))
     private let sealer: Sealer
 
-    init(_ url: String, on loop: EventLoop) async throws {
+    /// - Parameter signs: whether rows are signed and checked, as a relay that runs has it.
+    init(_ url: String, signs: Bool = true, on loop: EventLoop) async throws {
         self.loop = loop
         let time = SystemTime()
         store = try Store.open(
-            try StorageURL(url), schema: .migrate, time: time, log: Log(minimum: .error, time: time))
+            try StorageURL(url), schema: .migrate, time: time, log: Log(minimum: .error, time: time),
+            options: try Self.options(signs ? master : nil))
         sealer = try Sealer(keys: [Sealer.Key(id: "1", key: master)])
         let relay = try Self.relay(over: store, master, sealer, mail: Nobody()) { _ in }
         self.relay = relay
@@ -48,6 +45,12 @@ final class Rig: Sendable {
             await relay.keep()
             return try await relay.website(named: "shop", key: key)
         }
+    }
+
+    private static func options(_ key: Secret?) throws -> StoreOptions {
+        var options = StoreOptions()
+        options.rows = try key.map { try RowAuthenticator(keys: [RowAuthenticator.Key(id: "1", secret: $0)]) }
+        return options
     }
 
     /// Nobody carries anything.
@@ -70,7 +73,7 @@ final class Rig: Sendable {
                 origin: "https://127.0.0.1:8080", pin: SHA256.hash([1]), policy: Policy(), isAlone: true),
             store: store, push: nil, ways: MessageWays(mail: mail),
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()),
-            masterKey: master, sealer: sealer, time: time, randomness: SystemRandomness(),
+            keys: RelayKeys(masterKey: master), sealer: sealer, time: time, randomness: SystemRandomness(),
             log: Log(minimum: .warning, time: time), spawn: spawn)
     }
 
@@ -158,8 +161,6 @@ private final class Tally: Sendable {
 }
 
 func seconds(since start: Instant) -> Double { Double((SystemTime().instant() - start).wholeNanoseconds) / 1e9 }
-
-func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
 
 func whole(_ value: Double) -> String { String(Int(value.rounded())) }
 

@@ -1,6 +1,7 @@
 import Bytes
 import Domain
 import EventLoop
+import Measuring
 import Relay
 import Storage
 import Synchronization
@@ -59,11 +60,16 @@ private func asked(_ numbers: Range<Int>, _ rig: Rig) async throws -> @Sendable 
     let asked = challenges.withLock { $0 }
     return { number in
         guard let challenge = asked[number] else { throw Unmeasured("no challenge") }
+        try await rig.handIn(secrets[number - numbers.lowerBound], of: challenge)
+    }
+}
+
+extension Rig {
+    /// The code of now.
+    func handIn(_ secret: Secret, of challenge: ChallengeID) async throws {
         let step = OTP.step(at: SystemTime().now(), period: 30)
-        let code = OTP.code(
-            secret: secrets[number - numbers.lowerBound], counter: UInt64(step), algorithm: .sha1, digits: 6)
-        let told = try await rig.relay.backup(
-            challenge, of: nil, code: code, by: rig.website, as: rig.relay.operations.new())
+        let code = OTP.code(secret: secret, counter: UInt64(step), algorithm: .sha1, digits: 6)
+        let told = try await relay.backup(challenge, of: nil, code: code, by: website, as: relay.operations.new())
         guard told.result == .success else { throw Unmeasured("a right code was refused") }
     }
 }

@@ -3,12 +3,8 @@ import Crypto
 import Domain
 import Glibc
 import JSON
+import Measuring
 import World
-
-/// Why there are no figures.
-struct Unmeasured: Error, CustomStringConvertible {
-    let description: String
-}
 
 /// A decision as it comes in, and what the store has of the phone and of the challenge.
 struct Answered {
@@ -24,7 +20,7 @@ struct Answered {
         let key = try P256PrivateKey.generate()
         guard let device = DeviceID(SystemRandomness().bytes(16)),
             let challenge = ChallengeID(SystemRandomness().bytes(16))
-        else { throw Unmeasured(description: "no ids") }
+        else { throw Unmeasured("no ids") }
         let now = SystemTime().now()
         publicKey = key.publicKey.x963
         audience = SignedDecision.audience(origin: "https://login.example.com:8080", website: website)
@@ -61,7 +57,7 @@ struct Answered {
             about: SignedDecision.Subject(
                 audience: audience, device: device, key: key, challenge: challenge, nonce: nonce, context: context,
                 asksNumber: true, approves: true))
-        guard decision.number == "47" else { throw Unmeasured(description: "another number") }
+        guard decision.number == "47" else { throw Unmeasured("another number") }
     }
 }
 
@@ -85,8 +81,6 @@ func cost(seconds: Double, _ call: (Int) throws -> Void) rethrows -> Double {
     return (coreTime() - start) / Double(calls) * 1e6
 }
 
-func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
-
 func tenths(_ value: Double) -> String {
     let whole = Int((value * 10).rounded())
     return "\(whole / 10).\(whole % 10)"
@@ -98,7 +92,7 @@ let limit = 150.0
 /// Whether it takes no more.
 func main(_ words: [String]) throws -> Bool {
     guard words.count == 3, let rounds = Int(words[1]), rounds > 0, let seconds = Double(words[2]), seconds > 0 else {
-        throw Unmeasured(description: "ROUNDS SECONDS")
+        throw Unmeasured("ROUNDS SECONDS")
     }
     // Many phones, so that nothing is the same as the last time.
     let answered = try (0..<256).map { try Answered(website: "shop-\($0)") }
@@ -112,7 +106,7 @@ func main(_ words: [String]) throws -> Bool {
         verified.append(
             try cost(seconds: seconds) { call in
                 let (key, object) = bare[call % bare.count]
-                guard object.verify(key) else { throw Unmeasured(description: "not verified") }
+                guard object.verify(key) else { throw Unmeasured("not verified") }
             })
         print(
             "round \(round): \(tenths(judged[round - 1])) us a decision, \(tenths(verified[round - 1])) us the bare "

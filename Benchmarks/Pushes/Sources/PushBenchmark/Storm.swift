@@ -116,7 +116,8 @@ private final class Storm: Sendable {
                 origin: "https://127.0.0.1:8080", pin: SHA256.hash([1]), policy: Policy(), isAlone: true),
             store: store, push: push,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()),
-            masterKey: master, sealer: try Sealer(keys: [Sealer.Key(id: "1", key: master)]), time: time,
+            keys: RelayKeys(masterKey: master), sealer: try Sealer(keys: [Sealer.Key(id: "1", key: master)]),
+            time: time,
             randomness: SystemRandomness(), log: log, metrics: RelayMetrics(),
             spawn: { [loop] work in loop.spawn(work) })
     }

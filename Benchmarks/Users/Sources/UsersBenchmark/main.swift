@@ -5,27 +5,12 @@ import Glibc
 import HTTP
 import HTTP2
 import Log
+import Measuring
 import Relay
 import Storage
 import Synchronization
 import TLS
 import World
-
-/// Why there are no figures.
-struct Unmeasured: Error, CustomStringConvertible {
-    let description: String
-}
-
-func read(_ path: String) throws -> [UInt8] {
-    guard let file = fopen(path, "r") else { throw Unmeasured(description: "\(path) cannot be read") }
-    defer { fclose(file) }
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 4096)
-    while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { bytes += buffer[..<count] }
-    return bytes
-}
-
-func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
 
 /// What the tasks of one measurement share.
 final class Tally: Sendable {
@@ -36,7 +21,7 @@ final class Tally: Sendable {
     var total: Int { count.load(ordering: .relaxed) }
     func fail(_ what: String) { failure.withLock { $0 = $0 ?? what } }
     func check() throws {
-        if let failure = failure.withLock({ $0 }) { throw Unmeasured(description: failure) }
+        if let failure = failure.withLock({ $0 }) { throw Unmeasured(failure) }
     }
 }
 
@@ -65,7 +50,7 @@ let streams = 16
 func main(_ words: [String]) async throws {
     guard words.count == 6, let port = UInt16(words[2]), let rounds = Int(words[3]), let seconds = Int(words[4]),
         let users = Int(words[5])
-    else { throw Unmeasured(description: "DIRECTORY PORT ROUNDS SECONDS USERS") }
+    else { throw Unmeasured("DIRECTORY PORT ROUNDS SECONDS USERS") }
     let directory = words[1]
     let time = SystemTime()
     let log = Log(minimum: .error, time: time)
@@ -83,7 +68,7 @@ func main(_ words: [String]) async throws {
         }
         return clients
     }
-    guard clients.count == connections else { throw Unmeasured(description: "no connection to the relay") }
+    guard clients.count == connections else { throw Unmeasured("no connection to the relay") }
 
     @Sendable func get(_ number: Int, _ method: String, _ path: String, _ body: [UInt8], _ tally: Tally) async {
         let client = clients[number % connections].value
@@ -116,7 +101,7 @@ func main(_ words: [String]) async throws {
     let store = try Store.open(.sqlite(path: "\(directory)/twoefay.db"), time: time, log: log)
     let width = connections * streams
     print("\(users) users, \(connections) connections × \(streams) streams, \(rounds) rounds of \(seconds) s, in turn")
-    guard let website = try await websiteID(store, loop) else { throw Unmeasured(description: "no website") }
+    guard let website = try await websiteID(store, loop) else { throw Unmeasured("no website") }
     var ours: [Double] = []
     var reads: [Double] = []
     for round in 1...rounds {
@@ -159,16 +144,4 @@ func websiteID(_ store: Store, _ loop: EventLoop) async throws -> WebsiteID? {
     return WebsiteID(bytes)
 }
 
-let starter = try EventLoop(name: "main", time: SystemTime())
-let outcome = Mutex<String?>(nil)
-starter.post {
-    starter.spawn {
-        do { try await main(CommandLine.arguments) } catch { outcome.withLock { $0 = "\(error)" } }
-        starter.stop()
-    }
-}
-starter.run()
-if let failure = outcome.withLock({ $0 }) {
-    print("not measured: \(failure)")
-    exit(1)
-}
+try measure { try await main(CommandLine.arguments) }

@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import Measuring
 
 /// What the relay shows of its counters.
 struct MetricsPage {
@@ -12,7 +13,7 @@ struct MetricsPage {
             if try value(of: series) == number { return }
             await loop.pause(.milliseconds(10))
         }
-        throw Unmeasured(description: "\(series) never was \(number), but \(try value(of: series) ?? -1)")
+        throw Unmeasured("\(series) never was \(number), but \(try value(of: series) ?? -1)")
     }
 
     private func value(of series: String) throws -> Int? {
@@ -34,7 +35,7 @@ struct MetricsPage {
         }
         let question = Array("GET /metrics HTTP/1.1\r\nHost: localhost:\(port)\r\nConnection: close\r\n\r\n".utf8)
         guard isConnected, send(line, question, question.count, 0) == question.count else {
-            throw Unmeasured(description: "no metrics on port \(port)")
+            throw Unmeasured("no metrics on port \(port)")
         }
         var page: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)

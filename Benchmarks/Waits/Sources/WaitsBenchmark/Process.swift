@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import Measuring
 import World
 
 /// A process that somebody else started.
@@ -23,7 +24,7 @@ struct Process: Sendable {
         let text = String(decoding: try read("/proc/\(pid)/status"), as: UTF8.self)
         guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix("RssAnon:") }),
             let kilobytes = line.split(whereSeparator: { !$0.isNumber }).first.flatMap({ Int($0) })
-        else { throw Unmeasured(description: "process \(pid) has ended") }
+        else { throw Unmeasured("process \(pid) has ended") }
         return kilobytes * 1024
     }
 
@@ -41,7 +42,7 @@ struct Process: Sendable {
         // The name in parentheses may hold anything.
         let fields = text[(text.lastIndex(of: ")") ?? text.startIndex)...].split(separator: " ")
         guard fields.count > 13, let user = Int(fields[12]), let system = Int(fields[13]) else {
-            throw Unmeasured(description: "process \(pid) has ended")
+            throw Unmeasured("process \(pid) has ended")
         }
         return user + system
     }

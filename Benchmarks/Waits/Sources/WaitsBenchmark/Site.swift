@@ -5,23 +5,10 @@ import HTTP
 import HTTP2
 import JSON
 import Log
+import Measuring
 import Synchronization
 import TLS
 import World
-
-/// Why there are no figures.
-struct Unmeasured: Error, CustomStringConvertible {
-    let description: String
-}
-
-func read(_ path: String) throws -> [UInt8] {
-    guard let file = fopen(path, "r") else { throw Unmeasured(description: "\(path) cannot be read") }
-    defer { fclose(file) }
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 4096)
-    while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { bytes += buffer[..<count] }
-    return bytes
-}
 
 /// The website, which answers for its users itself.
 struct Site: Sendable {
@@ -48,7 +35,7 @@ struct Site: Sendable {
             }
             return lines
         }
-        guard lines.count == count else { throw Unmeasured(description: "no connection to port \(port)") }
+        guard lines.count == count else { throw Unmeasured("no connection to port \(port)") }
         return lines
     }
 
@@ -69,8 +56,8 @@ struct Site: Sendable {
         switch await loop.perform({ await line.value.send(request, deadline: .seconds(30)) }) {
         case .success(let response) where response.status < 300:
             return (try? JSONReader.read(response.body))?.object ?? [:]
-        case .success(let response): throw Unmeasured(description: "\(path): \(response.status)")
-        case .failure(let failure): throw Unmeasured(description: "\(path): \(failure)")
+        case .success(let response): throw Unmeasured("\(path): \(response.status)")
+        case .failure(let failure): throw Unmeasured("\(path): \(failure)")
         }
     }
 
@@ -84,12 +71,12 @@ struct Site: Sendable {
                     let line = lines[width % lines.count]
                     while case let number = turns.next(), number < count {
                         let user = try await post("/register", ["username": .string("user-\(number)")], over: line)
-                        guard let token = user["token"]?.string else { throw Unmeasured(description: "no token") }
+                        guard let token = user["token"]?.string else { throw Unmeasured("no token") }
                         _ = try await post(
                             "/verify", ["id_token": .string(token), "dev_token": "aabbccdd"], over: line)
                         let asked = try await post("/login", ["token": .string(token)], over: line)
                         guard let challenge = asked["challenge"]?.string else {
-                            throw Unmeasured(description: "nobody was asked")
+                            throw Unmeasured("nobody was asked")
                         }
                         logins.append(Login(token: token, challenge: challenge))
                     }
@@ -117,12 +104,6 @@ struct Site: Sendable {
         let told = await held.told(number)
         return Wake(sinceSent: told - sent, sinceTaken: told - taken)
     }
-}
-
-private final class Turns: Sendable {
-    private let taken = Atomic<Int>(0)
-
-    func next() -> Int { taken.wrappingAdd(1, ordering: .relaxed).oldValue }
 }
 
 /// The requests that wait, and what came of them.
@@ -166,6 +147,6 @@ final class Held: Sendable {
     }
 
     func check() throws {
-        if let failure = state.withLock({ $0.failure }) { throw Unmeasured(description: failure) }
+        if let failure = state.withLock({ $0.failure }) { throw Unmeasured(failure) }
     }
 }

@@ -5,6 +5,7 @@ import HTTP
 import HTTP2
 import JSON
 import Log
+import Measuring
 import Synchronization
 import TLS
 import World
@@ -31,7 +32,7 @@ func main(_ words: [String]) async throws {
     guard words.count == 10, let first = UInt16(words[2]), let second = UInt16(words[3]), let page = UInt16(words[4]),
         let pid = Int32(words[5]), let line = Int(words[6]), let stream = Int(words[7]), let count = Int(words[8]),
         let wakes = Int(words[9]), count >= 2 * wakes
-    else { throw Unmeasured(description: "DIRECTORY PORT PORT METRICS PID LINE STREAM COUNT WAKES, COUNT >= 2 WAKES") }
+    else { throw Unmeasured("DIRECTORY PORT PORT METRICS PID LINE STREAM COUNT WAKES, COUNT >= 2 WAKES") }
     let directory = words[1]
     let group = try LoopGroup.start(count: 1, time: SystemTime())
     let website = try Site(directory: directory, loop: group.loops[0])
@@ -99,16 +100,4 @@ func percent(_ share: Double) -> String {
     return "\(tenths / 10).\(tenths % 10) %"
 }
 
-let starter = try EventLoop(name: "main", time: SystemTime())
-let outcome = Mutex<String?>(nil)
-starter.post {
-    starter.spawn {
-        do { try await main(CommandLine.arguments) } catch { outcome.withLock { $0 = "\(error)" } }
-        starter.stop()
-    }
-}
-starter.run()
-if let failure = outcome.withLock({ $0 }) {
-    print("not measured: \(failure)")
-    exit(1)
-}
+try measure { try await main(CommandLine.arguments) }

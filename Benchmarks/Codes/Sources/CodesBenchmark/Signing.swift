@@ -1,0 +1,44 @@
+import Bytes
+import EventLoop
+import Measuring
+import Relay
+import Storage
+import World
+
+/// Logins and the codes that end them, 64 at once, in a store whose rows are signed and checked, in
+/// turn with a store whose rows nobody signs.
+func signing(_ signed: String, _ plain: String, on loop: EventLoop, rounds: Int, count: Int) async throws {
+    let rigs = [
+        try await Rig(signed, signs: true, on: loop), try await Rig(plain, signs: false, on: loop),
+    ]
+    defer { for rig in rigs { rig.store.close() } }
+    let engine = signed.prefix { $0 != ":" }
+    var ratios: [Double] = []
+    for round in 1...rounds {
+        let numbers = (round - 1) * count..<round * count
+        let secrets = numbers.map { _ in Secret(SystemRandomness().bytes(20)) }
+        for rig in rigs {
+            try await rig.time(numbers, atOnce: 64) { number in
+                try await rig.bindTOTP(try await rig.register(number), secrets[number - numbers.lowerBound])
+            }
+        }
+        let slices = 10
+        var seconds = [0.0, 0.0]
+        for slice in 0..<slices {
+            let part =
+                numbers.lowerBound + count * slice / slices..<numbers.lowerBound + count * (slice + 1) / slices
+            // Which of both comes first changes, so that neither always has the warmer machine.
+            for index in slice % 2 == 0 ? [0, 1] : [1, 0] {
+                let rig = rigs[index]
+                seconds[index] += try await rig.time(part, atOnce: 64) { number in
+                    try await rig.handIn(secrets[number - numbers.lowerBound], of: try await rig.ask(number))
+                }
+            }
+        }
+        ratios.append(seconds[1] / seconds[0])
+        print(
+            "\(engine) round \(round): \(whole(Double(count) / seconds[0])) logins/s signed, "
+                + "\(whole(Double(count) / seconds[1])) logins/s without, ratio \(hundredths(seconds[1] / seconds[0]))")
+    }
+    print("\(engine) median: logins with signed rows to logins without \(hundredths(median(ratios)))")
+}
