@@ -5,17 +5,17 @@ Package.swift says what each target depends on; this says what it may depend on.
 
 LAYERS = [
     ["CLinux", "CNghttp2", "COpenSSL", "CSQLite", "CMariaDB", "CYAML", "CQREncode",
-     "CMaxMind", "CMicroHTTPD", "CCurl", "CExpat"],
+     "CMaxMind", "CMicroHTTPD", "CCurl", "CExpat", "CSeccomp", "CPKCS11"],
     ["Bytes", "World", "JSON", "YAML", "QR", "HTTP", "Metrics", "GSM"],
     ["Pushing", "Messaging", "Calling", "Wording"],
-    ["Log", "Crypto", "EventLoop"],
-    ["TLS", "Domain", "Curl", "Webhooks", "Seeds"],
+    ["Log", "Crypto", "EventLoop", "Hardening"],
+    ["TLS", "Domain", "Curl", "Webhooks", "Seeds", "PKCS11"],
     ["HTTP1", "HTTP2", "SMPP", "Geo", "Relay"],
-    ["API", "Storage", "APNs", "WebPush", "Phone", "Texting", "TwoefayClient"],
+    ["API", "Storage", "APNs", "WebPush", "Phone", "Texting", "TwoefayClient", "KeyService"],
     ["Couriers"],
     ["Daemon", "FakeAPNs"],
     ["Demo"],
-    ["twoefayd", "twoefay"],
+    ["twoefayd", "twoefay", "twoefay-keys"],
     ["TestSupport"],
 ]
 
@@ -34,6 +34,8 @@ C_USERS = {
     "CMicroHTTPD": ["Sources/HTTP1/"],
     "CCurl": ["Sources/Curl/"],
     "CExpat": ["Sources/Seeds/"],
+    "CSeccomp": ["Sources/Hardening/"],
+    "CPKCS11": ["Sources/PKCS11/"],
 }
 
 # The product knows no socket, no SQL and no C: whatever else changes, these may not appear among its dependencies.
@@ -49,6 +51,6 @@ TOOLCHAIN_FOR_TESTS = ["Testing"]
 
 # Where a promise that the compiler cannot check is allowed, always with its guard stated above it.
 UNCHECKED = [
-    "Sources/EventLoop/", "Sources/TLS/", "Sources/HTTP2/", "Sources/Crypto/",
+    "Sources/EventLoop/", "Sources/TLS/", "Sources/HTTP2/", "Sources/Crypto/", "Sources/Bytes/SecretStorage.swift",
     "Sources/Storage/SQLite/", "Sources/Storage/MariaDB/", "Sources/Geo/", "Sources/HTTP1/",
 ]
