@@ -7,6 +7,8 @@ public enum PerlGateway {
         use strict; use warnings; use Net::SMPP;
         $| = 1;
         my $listener = Net::SMPP->new_listen('127.0.0.1', port => 0, smpp_version => 0x34) or die "listen: $!";
+        # Net::SMPP would wait for a client for two minutes only.
+        $listener->timeout(undef);
         print "port ", $listener->sockport, "\n";
         my $client = $listener->accept or die "accept: $!";
         my @fields = qw(source_addr_ton source_addr_npi source_addr dest_addr_ton dest_addr_npi destination_addr
