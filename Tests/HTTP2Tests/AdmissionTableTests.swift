@@ -192,7 +192,8 @@ struct AdmissionTableTests {
         let admissions = Admissions(limits)
         guard let phone = admissions.admit(source("192.0.2.1")) else { return }
         for _ in 0..<limits.handshakesAtOnce { _ = admissions.table.takeHandshake(phone, at: admissions.now) }
-        #expect(admissions.table.takeHandshake(phone, at: admissions.now) == .putOff(until: admissions.now + .seconds(1)))
+        #expect(
+            admissions.table.takeHandshake(phone, at: admissions.now) == .putOff(until: admissions.now + .seconds(1)))
         #expect(admissions.identify(phone, as: .phone(key(1))))
         #expect(admissions.table.takeHandshake(phone, at: admissions.now) == .begin)
         // It has been ended for a newer one, and its loop has not heard of it yet.

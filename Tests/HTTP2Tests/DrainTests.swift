@@ -31,9 +31,8 @@ struct DrainTests {
     /// Many clients give up every open request at the first GOAWAY that they read.
     @Test func openRequestsEndBeforeTheNotice() async throws {
         let work = HeldWork()
-        var limits = ServerLimits()
+        var limits = ServerLimits.patient
         limits.drainStep = .seconds(3600)
-        limits.drain = .seconds(3600)
         try await TestServer.with(limits: limits) { request in
             request.path == "/slow" ? work.reply(ok) : .now(ok)
         } _: { server in
@@ -53,10 +52,8 @@ struct DrainTests {
 
     /// A client that has no stream and does not read cannot hold the drain up for more than its steps.
     @Test func aClientThatDoesNotAnswerIsToldAndLeft() async throws {
-        var limits = ServerLimits()
+        var limits = ServerLimits.patient
         limits.drainStep = .milliseconds(10)
-        limits.drain = .seconds(3600)
-        limits.settingsAcknowledgement = .seconds(3600)
         try await TestServer.with(limits: limits, tls: false) { _ in
             .now(ok)
         } _: { server in

@@ -84,7 +84,7 @@ struct EarlyAnswerTests {
     /// The client does not write on, and does not end its request either: only its stream ends.
     @Test func aRequestThatIsAnsweredAndNeverEndsIsResetInTheEnd() async throws {
         let time = TestTime()
-        try await TestServer.with(tls: false, time: time) { _ in
+        try await TestServer.with(limits: ServerLimits(), tls: false, time: time) { _ in
             .now(Response(status: 200))
         } _: { server in
             let port = server.port

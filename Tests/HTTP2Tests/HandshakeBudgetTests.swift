@@ -24,9 +24,7 @@ import World
 
     private func served<Value>(_ body: (TestServer) async throws -> Value) async throws -> Value {
         // The clock is moved on to give budget, not to end connections.
-        var limits = ServerLimits()
-        limits.handshake = .seconds(3600)
-        let value = try await TestServer.with(limits: limits, admission: admission, time: time) { _ in
+        let value = try await TestServer.with(admission: admission, time: time) { _ in
             .now(Response(status: 200))
         } _: { server in
             try await body(server)

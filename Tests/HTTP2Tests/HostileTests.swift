@@ -16,7 +16,7 @@ struct HostileTests {
 
     /// Runs `attack` against a server, and then sees that the server still serves others.
     private func attacked<Value: Sendable>(
-        limits: ServerLimits = ServerLimits(), body: [UInt8] = Array("ok".utf8), receiveBuffer: Int32? = nil,
+        limits: ServerLimits = .patient, body: [UInt8] = Array("ok".utf8), receiveBuffer: Int32? = nil,
         andServesOthers: Bool = true, time: any TimeSource = SystemTime(),
         _ attack: @escaping @Sendable (RawPeer) -> Value
     ) async throws -> Value {
@@ -221,7 +221,7 @@ struct HostileTests {
     // MARK: Time
 
     private func limits(_ change: (inout ServerLimits) -> Void) -> ServerLimits {
-        var limits = ServerLimits()
+        var limits = ServerLimits.patient
         change(&limits)
         return limits
     }

@@ -20,7 +20,7 @@ struct ProxiedConnectionTests {
     }
 
     private func served<Value: Sendable>(
-        _ proxies: Proxies, limits: ServerLimits = ServerLimits(), host: String = "127.0.0.1",
+        _ proxies: Proxies, limits: ServerLimits = .patient, host: String = "127.0.0.1",
         _ body: @escaping @Sendable (RawPeer) -> Value
     ) async throws -> (value: Value, log: [String]) {
         try await TestServer.with(limits: limits, proxies: proxies, host: host, tls: false) { request in
@@ -144,7 +144,7 @@ struct ProxiedConnectionTests {
 
     @Test(arguments: [0, 5, 20]) func itHasTheTimeOfAHandshake(count: Int) async throws {
         let proxies = try proxies("127.0.0.1")
-        var limits = ServerLimits()
+        var limits = ServerLimits.patient
         limits.handshake = .milliseconds(20)
         let (isEnded, log) = try await served(proxies, limits: limits) { peer in
             peer.send(Array(ProxyHeaderBytes.four(Self.caller, port: 9)[..<count]))

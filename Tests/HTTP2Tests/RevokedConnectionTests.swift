@@ -14,12 +14,12 @@ struct RevokedConnectionTests {
     @Test func connectionsOfARevokedKeyEnd() async throws {
         let waits = Shared<[TestWait]>([])
         let isRevoked = Shared(false)
-        var limits = ServerLimits()
+        var limits = ServerLimits.patient
         // The answer to what is held must not race with the end of its connection.
         limits.drainStep = .seconds(Patience.seconds)
         try await TestServer.with(limits: limits) { request in
             guard request.path == "/held" else { return .now(ok) }
-            return .later(deadline: .seconds(60), late: Response(status: 503)) {
+            return .later(deadline: .seconds(Patience.seconds), late: Response(status: 503)) {
                 let wait = TestWait()
                 waits.withLock { $0.append(wait) }
                 return .held(

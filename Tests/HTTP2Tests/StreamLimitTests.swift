@@ -12,9 +12,7 @@ private typealias Kind = RawPeer.Kind
     /// Whether or not the SETTINGS have been acknowledged: libnghttp2 alone would end the connection if they have.
     @Test(arguments: [true, false]) func the101stStreamIsRefusedAndTheHundredLiveOn(acknowledged: Bool) async throws {
         let waits = Shared<[TestWait]>([])
-        var limits = ServerLimits()
-        limits.settingsAcknowledgement = .seconds(Patience.seconds)
-        try await TestServer.with(limits: limits, tls: false) { _ in
+        try await TestServer.with(tls: false) { _ in
             .later(deadline: .seconds(Patience.seconds), late: Response(status: 503)) {
                 let wait = TestWait()
                 waits.withLock { $0.append(wait) }

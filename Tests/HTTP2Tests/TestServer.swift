@@ -76,6 +76,17 @@ extension ClientOptions {
     }
 }
 
+extension ServerLimits {
+    /// The daemon's, but no time ends before the test. A test of one of the times sets it.
+    static var patient: ServerLimits {
+        var limits = ServerLimits()
+        for time in [\ServerLimits.handshake, \.request, \.write, \.settingsAcknowledgement, \.idle, \.drain] {
+            limits[keyPath: time] = .seconds(3600)
+        }
+        return limits
+    }
+}
+
 /// A server on a loop of its own, for the length of a test.
 struct TestServer: Sendable {
     let loop: EventLoop
@@ -86,7 +97,7 @@ struct TestServer: Sendable {
     private let clients = Shared<[LoopBound<HTTP2Client>]>([])
 
     static func with<Value>(
-        limits: ServerLimits = ServerLimits(), proxies: Proxies = Proxies(), host: String = "127.0.0.1",
+        limits: ServerLimits = .patient, proxies: Proxies = Proxies(), host: String = "127.0.0.1",
         tls: Bool = true, crl: [UInt8]? = nil, admission: AdmissionControl? = nil,
         certificates: TestCertificates? = nil, time: any TimeSource = SystemTime(),
         keeper: (@Sendable () -> any ServerKeeper)? = nil,

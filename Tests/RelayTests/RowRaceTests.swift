@@ -140,9 +140,9 @@ extension RelayRig {
     /// SQL that writes a row of that request under an operation that nobody began.
     fileprivate func row(of request: Repeatable) -> String {
         """
-            INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)
-            VALUES (x'\(request.website)', x'\(Hex.encode(request.digest))', x'\(Hex.encode(request.fingerprint))',
-            'running', x'\(zeros)', '\(time.now().sql)')
-            """
+        INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)
+        VALUES (x'\(request.website)', x'\(Hex.encode(request.digest))', x'\(Hex.encode(request.fingerprint))',
+        'running', x'\(zeros)', '\(time.now().sql)')
+        """
     }
 }
