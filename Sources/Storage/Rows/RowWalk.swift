@@ -14,6 +14,9 @@ final class RowWalk: Sendable {
     let table: SignedTable
     let one: RowSearch
     let every: RowSearch
+    let asSeen: RowSearch
+    /// Written only for a row that is as it was seen.
+    let auditAdoption: Statement
     private let first: Statement
     private let next: Statement
 
@@ -21,8 +24,14 @@ final class RowWalk: Sendable {
         self.table = table
         let key = table.key.joined(separator: ", ")
         let places = table.key.map { _ in "?" }.joined(separator: ", ")
-        one = RowSearch(table, where: table.key.map { "\($0) = ?" }.joined(separator: " AND "))
+        one = RowSearch(table, where: table.hasKey)
         every = RowSearch(table, where: "1 = 1")
+        asSeen = RowSearch(table, where: table.isAsSeen)
+        auditAdoption = Statement(
+            """
+            INSERT INTO audit (operation, at, event, outcome, note)
+            SELECT ?, ?, 'row.adopted', 'operator', ? FROM \(table.name) WHERE \(table.isAsSeen)
+            """ + Audit.once)
         let select = "SELECT \(table.columns) FROM \(table.name)"
         let page = " ORDER BY \(key) LIMIT \(Self.pageSize)"
         first = Statement(select + page)
@@ -53,16 +62,21 @@ public struct RowReport: Sendable {
     /// The values that the MAC covers, by column or expression.
     public let columns: [(name: String, value: SQLValue)]
     public let key: [SQLValue]
+    fileprivate let rights: Int64
 
     init(_ row: CheckedRow, _ authenticator: RowAuthenticator) {
         table = row.table
         key = row.key
+        rights = row.rights
         columns = Array(zip(row.table.covered, row.values)).map { (name: $0, value: $1) }
         verdict = row.verdict(authenticator)
     }
 
     /// As operators write it: hexadecimal digits, and a colon between the columns of a longer key.
     public var keyText: String { CheckedRow.text(of: key) }
+
+    /// What `SignedTable.isAsSeen` compares.
+    fileprivate var seen: [SQLValue] { columns.map(\.value) + [.integer(rights)] }
 }
 
 extension SignedRows {
@@ -187,16 +201,18 @@ public enum RowQueries {
         }
     }
 
-    /// Signs a row as it stands, and leaves in the audit who vouched for it and why.
+    /// Signs a row as it was seen, and leaves in the audit who vouched for it and why. Returns false
+    /// if it has changed or is gone. Otherwise somebody who writes to the store could put another row
+    /// in its place while the operator looks at it.
     public static func adopt(
-        _ table: SignedTable, key: [SQLValue], reason: String, at now: Timestamp, as operation: Operation
+        _ row: RowReport, reason: String, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
-        guard let walk = RowWalk.of(table) else { return Query(script: Script("adopt")) { _ in false } }
-        let note = "\(table.name) \(CheckedRow.text(of: key)): \(reason)"
+        guard let walk = RowWalk.of(row.table) else { return Query(script: Script("adopt")) { _ in false } }
+        let note = "\(row.table.name) \(row.keyText): \(reason)"
+        let audit = Step(walk.auditAdoption, values: [.id(operation), .moment(now), .text(note)] + row.seen)
         return Query(
             change: Change(
-                "adopt", operation, rows: [SignedRows(walk.one, values: key).adopted],
-                [Step(auditAdoption, .id(operation), .moment(now), .text(note))])
+                "adopt", operation, rows: [SignedRows(walk.asSeen, values: row.seen).adopted], [audit])
         ) { rows in rows.happened }
     }
 
@@ -242,8 +258,3 @@ private let countStatements = SignedTable.all.map {
         /*S! AND typeof(mac) = 'blob' */ GROUP BY 1
         """)
 }
-
-private let auditAdoption = Statement(
-    """
-    INSERT INTO audit (operation, at, event, outcome, note) VALUES (?, ?, 'row.adopted', 'operator', ?)
-    """ + Audit.once)

@@ -24,10 +24,22 @@ public struct SignedTable: Sendable {
     /// Every set of rights that a row can have.
     var allRights: Range<Int64> { 0..<(1 << Int64(rights.count)) }
 
-    /// The columns that a check reads: the covered columns, the rights as bits, and the MAC.
-    var columns: String {
+    /// The rights that a row has, as bits, in SQL.
+    var rightsAsBits: String {
         let bits = rights.enumerated().map { index, right in "CASE WHEN \(right) THEN \(1 << index) ELSE 0 END" }
-        return (covered + [bits.isEmpty ? "0" : bits.joined(separator: " + "), "mac"]).joined(separator: ", ")
+        return bits.isEmpty ? "0" : bits.joined(separator: " + ")
+    }
+
+    /// The columns that a check reads: the covered columns, the rights as bits, and the MAC.
+    var columns: String { (covered + [rightsAsBits, "mac"]).joined(separator: ", ") }
+
+    /// The row of a key.
+    var hasKey: String { key.map { "\($0) = ?" }.joined(separator: " AND ") }
+
+    /// The row of a key while everything that its MAC covers has the values that somebody has seen.
+    var isAsSeen: String {
+        let others = granting.map { "\($0) /*M! <=> */ /*S! IS */ ?" } + ["\(rightsAsBits) = ?"]
+        return ([hasKey] + others).joined(separator: " AND ")
     }
 }
 

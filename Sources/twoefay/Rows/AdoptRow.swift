@@ -48,7 +48,7 @@ extension Tool {
                 .usage, "--reason must be given, with at most 256 bytes",
                 next: "Nothing was changed. '--show' shows the row.")
         }
-        guard try desk.run({ RowQueries.adopt(table, key: key, reason: reason, at: desk.now, as: $0) }) else {
+        guard try desk.run({ RowQueries.adopt(row, reason: reason, at: desk.now, as: $0) }) else {
             throw Failure(
                 .conflict, "the row was not signed: it changed or went away at this moment",
                 next: "'twoefay rows verify \(table.name)' tells how it stands now.")
