@@ -12,9 +12,11 @@ final class SQLiteSession: Session {
         case readingOnly
     }
 
-    private let database: OpaquePointer
+    let database: OpaquePointer
     private var prepared: [SQLiteStatement?] = []
-    private var isOpen = true
+    private(set) var isOpen = true
+    /// Held for as long as SQLite may call it.
+    private let log: WriteAheadLog?
 
     /// A file is no host.
     let place: SessionPlace? = nil
@@ -24,8 +26,10 @@ final class SQLiteSession: Session {
     private static let commit = Statement("COMMIT")
     private static let rollBack = Statement("ROLLBACK")
 
-    /// Nil is a database in memory. `patience` is how long a transaction waits for another process that writes.
-    init(path: String?, mode: Mode, patience: Duration) throws(SessionFailure) {
+    /// Nil is a database in memory. `patience` is how long a transaction waits for another process that writes. Without
+    /// `log`, SQLite brings its write-ahead log into the file within commits.
+    init(path: String?, mode: Mode, patience: Duration, log: WriteAheadLog? = nil) throws(SessionFailure) {
+        self.log = log
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         if let path {
             flags |= mode == .readingOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
@@ -56,6 +60,7 @@ final class SQLiteSession: Session {
             try useWriteAheadLog()
             try execute("PRAGMA synchronous = FULL")
         }
+        if let log { tell(log) }
     }
 
     deinit { close() }

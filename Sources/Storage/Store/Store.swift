@@ -17,14 +17,16 @@ public final class Store: Sendable {
     private let writes: Lane
     private let reads: Lane
     private let watching: Lane
+    private let logFile: WriteAheadLog?
     private let keys: RowKeys
     private let limit: Duration
     private let time: any TimeSource
 
     init(
-        writes: Lane, reads: Lane?, watching: Lane?, hosts: [String], schemaVersion: Int64, keys: RowKeys,
-        limit: Duration, time: any TimeSource
+        writes: Lane, reads: Lane?, watching: Lane?, logFile: WriteAheadLog?, hosts: [String], schemaVersion: Int64,
+        keys: RowKeys, limit: Duration, time: any TimeSource
     ) {
+        self.logFile = logFile
         self.keys = keys
         self.hosts = hosts
         self.writes = writes
@@ -124,6 +126,7 @@ public final class Store: Sendable {
     public func close() {
         if watching !== reads { watching.close() }
         if reads !== writes { reads.close() }
+        logFile?.close()
         writes.close()
     }
 }

@@ -72,7 +72,8 @@ extension Store {
                 defer { session.close() }
                 try migrations.migrate(session, url.dialect, now: time.now())
             }
-            let session = try engine.session(.writing)
+            let logFile = try engine.writeAheadLog { try worker("store-log") }
+            let session = try engine.session(.writing, logFile)
             if url == .memory { try migrations.migrate(session, url.dialect, now: time.now()) }
             version = try migrations.check(session)
             if version != migrations.known {
@@ -103,8 +104,8 @@ extension Store {
                 }
             }
             return Store(
-                writes: writes, reads: reads, watching: watching, hosts: url.places, schemaVersion: version,
-                keys: keys, limit: options.deadline, time: time)
+                writes: writes, reads: reads, watching: watching, logFile: logFile, hosts: url.places,
+                schemaVersion: version, keys: keys, limit: options.deadline, time: time)
         } catch SessionFailure.statement(let message) {
             throw .internal("\(url): \(message)")
         } catch let failure as SessionFailure {
@@ -160,8 +161,17 @@ extension StorageURL {
             self.hosts = MariaDBHosts(hosts, time: time)
         }
 
+        /// For a SQLite file.
+        func writeAheadLog(_ worker: () throws -> any Worker) throws -> WriteAheadLog? {
+            guard case .sqlite(let path) = url else { return nil }
+            let session = try SQLiteSession(path: path, mode: .writing, patience: .seconds(1))
+            return WriteAheadLog(session, worker: try worker())
+        }
+
         /// Connected and ready, or an error.
-        func session(_ use: Use) throws(SessionFailure) -> sending any Session {
+        ///
+        /// - Parameter log: of the SQLite file that is written.
+        func session(_ use: Use, _ log: WriteAheadLog? = nil) throws(SessionFailure) -> sending any Session {
             switch url {
             case .memory: return try SQLiteSession(path: nil, mode: .writing, patience: .seconds(1))
             case .sqlite(let path):
@@ -172,7 +182,7 @@ extension StorageURL {
                     case .reading, .watching: .readingOnly
                     }
                 return try SQLiteSession(
-                    path: path, mode: mode, patience: use == .migrating ? .seconds(30) : .seconds(1))
+                    path: path, mode: mode, patience: use == .migrating ? .seconds(30) : .seconds(1), log: log)
             case .mariadb(let server):
                 var timeouts = MariaDBConnection.Timeouts()
                 // A change of a large table takes its time.

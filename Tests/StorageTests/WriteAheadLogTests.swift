@@ -1,0 +1,75 @@
+import EventLoop
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Storage
+
+/// The write-ahead log of a SQLite file, brought into the file beside the connection that writes.
+@Suite(.mayBlock) struct WriteAheadLogTests {
+    private static let page = 4096
+
+    private struct Scene {
+        let directory: TemporaryDirectory
+        let worker: EventLoop
+        let session: SQLiteSession
+
+        init(_ limits: LogPolicy.Limits = LogPolicy.Limits()) throws {
+            directory = try TemporaryDirectory()
+            let path = directory("test.db")
+            try SQLiteSession(path: path, mode: .creating, patience: .zero).close()
+            worker = EventLoop.simulated(name: "store-log", time: TestTime()) { _ in 0 }
+            let log = WriteAheadLog(
+                try SQLiteSession(path: path, mode: .writing, patience: .zero), worker: worker, limits: limits)
+            session = try SQLiteSession(path: path, mode: .writing, patience: .zero, log: log)
+            try session.execute("CREATE TABLE kept (id INTEGER PRIMARY KEY, body BLOB)")
+        }
+
+        func commit(pages: Int) throws {
+            try session.execute("INSERT INTO kept (body) VALUES (zeroblob(\(pages * WriteAheadLogTests.page)))")
+        }
+
+        /// Pages in the file, and bytes of the log.
+        var sizes: (file: Int, log: Int) {
+            (size("test.db") / WriteAheadLogTests.page, size("test.db-wal"))
+        }
+
+        private func size(_ name: String) -> Int {
+            var status = stat()
+            return stat(directory(name), &status) == 0 ? Int(status.st_size) : 0
+        }
+    }
+
+    /// SQLite itself would have brought in the first thousand pages within a commit.
+    @Test func noCommitWaitsForTheFile() throws {
+        let scene = try Scene()
+        for _ in 0..<15 { try scene.commit(pages: 100) }
+        #expect(scene.sizes.file < 10)
+        #expect(scene.worker.turn())
+        #expect(scene.sizes.file >= 1500)
+        // All of it is in the file, so the log is written from its beginning again.
+        let before = scene.sizes.log
+        for _ in 0..<10 { try scene.commit(pages: 90) }
+        #expect(scene.sizes.log == before)
+    }
+
+    @Test func theLogIsBoundedWhereTheOtherThreadStandsStill() throws {
+        let scene = try Scene(LogPolicy.Limits(step: 10, long: 50, most: 200))
+        for _ in 0..<100 { try scene.commit(pages: 20) }
+        #expect(scene.sizes.file > 1500)
+        #expect(scene.sizes.log < 300 * (Self.page + 24))
+    }
+
+    /// What is committed while nobody reads on stays there after the connections have ended in any order.
+    @Test func nothingIsLostWhenTheLogIsClosedFirst() throws {
+        let scene = try Scene()
+        for _ in 0..<15 { try scene.commit(pages: 100) }
+        while scene.worker.turn() {}
+        try scene.commit(pages: 100)
+        scene.session.close()
+        let again = try SQLiteSession(path: scene.directory("test.db"), mode: .readingOnly, patience: .zero)
+        let rows = try again.run([Step(Statement("SELECT count(*), sum(length(body)) FROM kept"))])
+        #expect(try rows[0].first?.integer(0) == 16)
+        #expect(try rows[0].first?.integer(1) == Int64(16 * 100 * Self.page))
+    }
+}
