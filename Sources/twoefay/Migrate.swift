@@ -6,9 +6,19 @@ extension Tool {
     static let migrate = Verb(
         command: Command(
             "migrate", "Makes the tables of the store, or brings them up to date.",
+            options: [
+                .init(
+                    "storage", .one("URL"),
+                    "The same database by another account, which may change tables; as in the settings if left out.")
+            ],
             notes: "It may be run again at any time, and goes on where a run that was cut off had come to.")
     ) { invocation throws(Failure) in
-        let settings = try Settings.load(invocation)
+        var settings = try Settings.load(invocation)
+        do throws(SettingsFault) {
+            if let text = invocation.value("storage") { settings.storage = try StorageText(settingsText: text) }
+        } catch {
+            throw Failure(.usage, "--storage: \(error.message)", next: "Nothing was changed.")
+        }
         let store = try settings.openStore(.migrate)
         defer { store.close() }
         return Report(

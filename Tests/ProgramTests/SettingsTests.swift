@@ -128,6 +128,13 @@ import Testing
         let migrated = try await BuiltProgram.twoefay("--config", installed.settings, "migrate", "--json")
         #expect(migrated.status == 0, "\(migrated.errors)")
         #expect(try migrated.json["schema_version"]?.integer != nil)
+        let other = try await BuiltProgram.twoefay(
+            "--config", installed.settings, "migrate", "--storage", "sqlite:other.db", "--json")
+        #expect(other.status == 0, "\(other.errors)")
+        #expect(try other.json["storage"]?.string?.hasSuffix("relay/other.db") == true)
+        let malformed = try await BuiltProgram.twoefay(
+            "--config", installed.settings, "migrate", "--storage", "other.db")
+        #expect(malformed.status == 2 && malformed.errors.contains("--storage: "), "\(malformed.errors)")
         #expect(try await BuiltProgram.twoefay("--config", installed.settings, "website", "list").status == 0)
         _ = try await Child.run(
             "sh", ["-c", "echo this is no database > twoefay.db"], in: installed.directory("relay"))

@@ -43,8 +43,8 @@ public final class MariaDBServer: Sendable {
     }
 
     /// For `StorageURL`; through another port if a proxy stands there.
-    public func url(_ database: String, port: UInt16? = nil) -> String {
-        "mariadb://root@127.0.0.1:\(port ?? self.port)/\(database)"
+    public func url(_ database: String, as account: String = "root", port: UInt16? = nil) -> String {
+        "mariadb://\(account)@127.0.0.1:\(port ?? self.port)/\(database)"
     }
 
     public var socket: String { process.socket }

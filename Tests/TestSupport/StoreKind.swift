@@ -1,4 +1,6 @@
+import Log
 import Storage
+import World
 
 /// The stores that the relay runs on; what holds on one must hold on all.
 public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {
@@ -31,5 +33,21 @@ public final class FreshStore: Sendable {
     init(url: StorageURL, kept: (any AnyObject & Sendable)?) {
         self.url = url
         self.kept = kept
+    }
+
+    /// Tables in MariaDB, by an account with no other rights than the documented ones of a relay.
+    public static func byRelaysAccount() async throws -> FreshStore {
+        try await blocking {
+            let server = try MariaDBServer.shared()
+            let database = try server.freshDatabase()
+            let account = "\(database)_relay"
+            let log = Log(minimum: .warning)
+            try Store.open(
+                StorageURL(server.url(database)), schema: .migrate, time: SystemTime(), log: log, options: .patient
+            ).close()
+            try server.sql("CREATE USER \(account)@127.0.0.1")
+            try server.sql("GRANT SELECT, INSERT, UPDATE, DELETE ON \(database).* TO \(account)@127.0.0.1")
+            return FreshStore(url: try StorageURL(server.url(database, as: account)), kept: server)
+        }
     }
 }

@@ -1,0 +1,33 @@
+import Domain
+import TestSupport
+import Testing
+
+@testable import Relay
+
+/// docs/operations.md, "Accounts in MariaDB": a relay does with the rights over rows alone.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct AccountRightsTests {
+    @Test func aRelayNeedsNoRightOverTables() async throws {
+        let rig = try await RelayRig(over: try await FreshStore.byRelaysAccount(), time: TestTime())
+        #expect(throws: (any Error).self) { try rig.forge("ALTER TABLE user ALTER email SET DEFAULT 'x'") }
+        #expect(throws: (any Error).self) {
+            try rig.forge("CREATE TRIGGER t BEFORE INSERT ON user FOR EACH ROW SET NEW.email = 'x'")
+        }
+        let ada = try await Person.registered("ada", at: try await rig.shop(), rig, email: "ada@example.com")
+        let phone = try await ada.bound(try TestPhone(pushToken: "push"), ada.code)
+        let asked = try await ada.login()
+        try await ada.decide(asked.challenge, .approve, asked.number, by: phone)
+        await rig.settled()
+        try await rig.on { relay in try await relay.forget(username: "ada", by: ada.website) }
+        #expect(try rig.count("SELECT count(*) FROM user") == 0)
+        #expect(rig.forgeries == [])
+        // What the page says an operator finds in tables that nobody has changed.
+        let defaults = try rig.text(
+            """
+            SELECT group_concat(concat(table_name, '.', column_name) ORDER BY table_name, column_name)
+            FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+            WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'
+            AND (column_default <> 'NULL' OR generation_expression IS NOT NULL)
+            """)
+        #expect(defaults == "challenge.known,user.code_failures,user.code_failures_kept")
+    }
+}
