@@ -149,7 +149,7 @@ let package = Package(
                 "HTTP1",
                 "HTTP2",
                 "Hardening",
-                "JSON", "KeyService", "Log", "Messaging", "Metrics", "PKCS11", "Relay", "SMPP", "Storage", "TLS",
+                "JSON", "KeyService", "Log", "Messaging", "Metrics", "PKCS11", "QR", "Relay", "SMPP", "Storage", "TLS",
                 "Texting",
                 "WebPush",
                 "Webhooks",
@@ -221,7 +221,7 @@ let package = Package(
             "Daemon",
             [
                 "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Domain", "EventLoop", "HTTP", "Hardening",
-                "Log", "Metrics", "SMPP", "Storage", "TestSupport", "Texting", "World",
+                "Log", "Metrics", "QR", "Relay", "SMPP", "Storage", "TestSupport", "Texting", "World",
             ]),
         tests(
             "Demo",

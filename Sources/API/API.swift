@@ -31,6 +31,7 @@ public final class API: Handler {
     let settings: Settings
     let relay: Relay
     let dependencies: [Dependency]
+    let drawing: any QRDrawing
     let missed = Missed()
     let sampled = SampledRequests()
     let time: any TimeSource
@@ -45,10 +46,11 @@ public final class API: Handler {
     let description: [UInt8]
 
     public init(
-        settings: Settings, relay: Relay, dependencies: [Dependency], time: any TimeSource,
-        randomness: any Randomness, log: Log
+        settings: Settings, relay: Relay, dependencies: [Dependency], drawing: any QRDrawing = ImmediateQRDrawing(),
+        time: any TimeSource, randomness: any Randomness, log: Log
     ) {
         self.settings = settings
+        self.drawing = drawing
         self.relay = relay
         self.dependencies = dependencies
         self.time = time

@@ -58,14 +58,14 @@ enum Enrol {
             username: try call.required(P.username), email: call[P.email], phone: call[P.phone],
             displayName: call[P.displayName], language: call[P.language])
         let (token, activation) = try await call.relay.register(registration, by: website, as: call.operation)
-        return .secret(["token": .string(token.text), "activation": .object(try activation.json())])
+        return .secret(["token": .string(token.text), "activation": .object(try await activation.json(call))])
     }
 
     @Sendable static func activate(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
         let username = try username(call)
         let activation = try await call.relay.activate(
             username: username, approval: call.approval, by: website, as: call.operation)
-        return .secret(try activation.json())
+        return .secret(try await activation.json(call))
     }
 
     @Sendable static func show(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {

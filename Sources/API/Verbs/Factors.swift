@@ -1,6 +1,5 @@
 import Domain
 import JSON
-import QR
 import Relay
 import World
 
@@ -58,7 +57,7 @@ enum Factors {
         let username = try Enrol.username(call)
         let setup = try await call.relay.addTOTP(
             username: username, shape: try shape(call), approval: call.approval, by: website, as: call.operation)
-        return .secret(try setup.json())
+        return .secret(try await setup.json(call))
     }
 
     @Sendable private static func confirmTOTP(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
@@ -121,11 +120,9 @@ extension Call {
 }
 
 extension TOTPSetup {
-    fileprivate func json() throws(Refusal) -> JSONObject {
-        // A display name of some thousand characters is the one way in which this fails.
-        guard let qr = try? QRCode(uri).svg() else { throw .broken }
-        return [
-            "secret": .string(secret), "uri": .string(uri), "qr": .string(qr),
+    fileprivate func json(_ call: Call) async throws(Refusal) -> JSONObject {
+        [
+            "secret": .string(secret), "uri": .string(uri), "qr": try await call.qr(uri),
             "expires_at": .string(expiresAt.rfc3339),
         ]
     }

@@ -2,7 +2,6 @@ import Crypto
 import Domain
 import JSON
 import Log
-import QR
 import Relay
 import World
 
@@ -12,11 +11,10 @@ extension JSONValue {
 }
 
 extension Activation {
-    func json() throws(Refusal) -> JSONObject {
-        // An origin of some thousand characters is the one way in which this fails.
-        guard let qr = try? QRCode(uri).svg() else { throw .broken }
-        return [
-            "code": .string(code), "uri": .string(uri), "qr": .string(qr), "expires_at": .string(expiresAt.rfc3339),
+    func json(_ call: Call) async throws(Refusal) -> JSONObject {
+        [
+            "code": .string(code), "uri": .string(uri), "qr": try await call.qr(uri),
+            "expires_at": .string(expiresAt.rfc3339),
         ]
     }
 }

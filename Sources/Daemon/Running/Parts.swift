@@ -36,6 +36,7 @@ final class Parts: Sendable {
     let registry = Registry()
     let proxies: Proxies
     let admission: AdmissionControl
+    private let drawing: QRThread
     let api: API
 
     init(_ settings: Settings, _ materials: Materials, _ hardening: Hardening?, log: Log) throws(Failure) {
@@ -78,6 +79,7 @@ final class Parts: Sendable {
             let issuer: any PhoneCertificates
             (issuer, remoteCertificates) = try materials.issuer.start(time: time)
             group = try LoopGroup.start(count: count, time: time)
+            drawing = try QRThread()
             messengers = Messengers(
                 words: words, ledger: store, errands: errands, loop: group.loops[0], time: time, log: log, registry)
             let first = try messengers.successors(materials)
@@ -120,7 +122,7 @@ final class Parts: Sendable {
             settings: API.Settings(
                 origin: settings.origin.settingsText, applicationServerKey: webPush?.applicationServerKey),
             relay: relay,
-            dependencies: dependencies, time: time, randomness: randomness, log: log)
+            dependencies: dependencies, drawing: drawing, time: time, randomness: randomness, log: log)
     }
 
     func close() {
@@ -130,6 +132,7 @@ final class Parts: Sendable {
         callers.close()
         store.close()
         remoteCertificates?.close()
+        drawing.close()
         group.stopAndJoin()
     }
 }

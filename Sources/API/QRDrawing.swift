@@ -1,0 +1,24 @@
+import JSON
+import QR
+import Relay
+
+/// Draws QR codes as SVG images.
+public protocol QRDrawing: Sendable {
+    /// Returns nil if the text is too long for a code.
+    func svg(of text: String) async -> String?
+}
+
+/// Draws at once, in the caller's own time.
+public struct ImmediateQRDrawing: QRDrawing {
+    public init() {}
+
+    public func svg(of text: String) async -> String? { try? QRCode(text).svg() }
+}
+
+extension Call {
+    func qr(_ uri: String) async throws(Refusal) -> JSONValue {
+        // An origin or a display name of some thousand characters is the one way in which this fails.
+        guard let svg = await api.drawing.svg(of: uri) else { throw .broken }
+        return .string(svg)
+    }
+}
