@@ -279,7 +279,8 @@ let package = Package(
         tests(
             "Relay",
             [
-                "Bytes", "Calling", "Crypto", "Domain", "JSON", "Log", "Messaging", "Metrics", "Pushing", "Relay",
+                "Bytes", "Calling", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Messaging", "Metrics", "Pushing",
+                "Relay",
                 "Storage",
                 "TestSupport",
                 "Webhooks",

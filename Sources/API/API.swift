@@ -34,6 +34,7 @@ public final class API: Handler {
     let drawing: any QRDrawing
     let missed = Missed()
     let sampled = SampledRequests()
+    private let turns: WebsiteTurns
     let time: any TimeSource
     private let randomness: any Randomness
     let log: Log
@@ -52,6 +53,7 @@ public final class API: Handler {
         self.settings = settings
         self.drawing = drawing
         self.relay = relay
+        turns = WebsiteTurns(time: time)
         self.dependencies = dependencies
         self.time = time
         self.randomness = randomness
@@ -89,10 +91,14 @@ public final class API: Handler {
             }
             return .later(
                 deadline: settings.deadline, late: Answer(Problem.unavailable).response(to: access.id),
-                work: {
-                    let outcome = await inbound.outcome()
-                    use.end(subject)
-                    return outcome
+                work: { [turns] in
+                    defer { use.end(subject) }
+                    guard case .website(let key) = subject else { return await inbound.outcome() }
+                    await turns.begin(key)
+                    defer { turns.end(key) }
+                    // The caller has been told so at the deadline.
+                    guard !access.isLate else { return .response(inbound.refusal(.unavailable)) }
+                    return await inbound.outcome()
                 })
         }
     }

@@ -7,7 +7,7 @@ import EventLoop
 /// loop only.
 final class HoldEnds {
     /// Ends under way at the same time, and begun in one turn.
-    static let atOnce = 64
+    static let atOnce = 16
 
     private let loop: EventLoop
     private var waiting = FairQueue<String, Exchange>()

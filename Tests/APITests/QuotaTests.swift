@@ -4,6 +4,7 @@ import EventLoop
 import HTTP
 import JSON
 import Log
+import Synchronization
 import TestSupport
 import Testing
 
@@ -53,6 +54,37 @@ struct QuotaTests {
         // The places are free again.
         #expect(await flood.send("GET", "/user/bob").status == 404)
         #expect(rig.relay.relay.quotaUse.subjects == 1)
+    }
+
+    /// The work that is done before another website's request is answered does not grow with a flood.
+    @Test(arguments: [StoreKind.file, .mariadb])
+    func requestIsAnsweredBeforeAFloodThatCameFirst(kind: StoreKind) async throws {
+        let rig = try await APIRig(kind)
+        let (flood, shop) = (try await rig.site("flood"), try await rig.site("shop"))
+        let answered = Mutex(0)
+        // Both call, as they do all day.
+        #expect(await shop.send("GET", "/user/bob").status == 404)
+        let before = await withUnsafeContinuation { continuation in
+            rig.relay.loop.post { [api = rig.api, loop = rig.relay.loop] in
+                for number in 0..<200 {
+                    guard case .later(_, _, let work) = api.handle(flood.request("GET", "/user/user-\(number)")) else {
+                        continue
+                    }
+                    loop.spawn {
+                        _ = await work()
+                        answered.withLock { $0 += 1 }
+                    }
+                }
+                guard case .later(_, _, let work) = api.handle(shop.request("GET", "/user/bob")) else { return }
+                loop.spawn {
+                    _ = await work()
+                    continuation.resume(returning: answered.withLock { $0 })
+                }
+            }
+        }
+        // The store takes of each website in turn: as many of the flood as are in work, and once more as many.
+        #expect(before <= 2 * WebsiteTurns.limit)
+        while answered.withLock({ $0 }) < 200 { _ = await shop.send("GET", "/user/bob") }
     }
 
     @Test func aPhoneThatFloodsTakesNothingFromItsWebsite() async throws {

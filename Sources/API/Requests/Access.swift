@@ -45,6 +45,9 @@ final class Access: Sendable {
         log.debug("request.held", [.request: id, .route: route])
     }
 
+    /// Whether the request has waited for so long that its caller has been told that it is too late.
+    var isLate: Bool { time.instant() - started >= deadline }
+
     func ended(_ status: Int) {
         let last = state.withLock { state in
             defer { state.hasEnded = true }

@@ -1,0 +1,99 @@
+import EventLoop
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// The limit on one website's requests in work.
+struct WebsiteTurnsTests {
+    private let time = TestTime()
+
+    /// A loop on which requests of websites begin, end when they are told to, and are noted.
+    private final class Scene: Sendable {
+        let loop: EventLoop
+        let turns: WebsiteTurns
+        private let begun = Mutex<[String]>([])
+
+        init(_ time: TestTime) {
+            loop = EventLoop.simulated(name: "requests", time: time) { _ in 0 }
+            turns = WebsiteTurns(time: time)
+        }
+
+        func send(_ website: String, _ numbers: Range<Int>) {
+            loop.asCurrent {
+                for number in numbers {
+                    loop.spawn {
+                        await self.turns.begin(Array(website.utf8))
+                        self.begun.withLock { $0.append("\(website) \(number)") }
+                    }
+                }
+            }
+            settle()
+        }
+
+        func end(_ website: String, _ count: Int = 1) {
+            loop.asCurrent { for _ in 0..<count { turns.end(Array(website.utf8)) } }
+            settle()
+        }
+
+        /// What has begun since the last time.
+        func begunSince() -> [String] {
+            begun.withLock { begun in
+                defer { begun = [] }
+                return begun
+            }
+        }
+
+        private func settle() { while loop.turn() {} }
+    }
+
+    private func names(_ website: String, _ numbers: Range<Int>) -> [String] { numbers.map { "\(website) \($0)" } }
+
+    @Test func websiteThatIsAloneHasNoLimit() {
+        let scene = Scene(time)
+        scene.send("flood", 0..<1000)
+        #expect(scene.begunSince() == names("flood", 0..<1000))
+    }
+
+    @Test func requestsOverTheLimitBeginInOrderWhenOthersEnd() {
+        let scene = Scene(time)
+        scene.send("shop", 0..<1)
+        scene.send("flood", 0..<100)
+        #expect(scene.begunSince() == ["shop 0"] + names("flood", 0..<WebsiteTurns.limit))
+        // Another website begins at once, however many wait.
+        scene.send("shop", 1..<2)
+        #expect(scene.begunSince() == ["shop 1"])
+        for number in WebsiteTurns.limit..<100 {
+            scene.end("flood")
+            #expect(scene.begunSince() == ["flood \(number)"])
+        }
+        scene.end("flood", WebsiteTurns.limit)
+        scene.end("shop", 2)
+        #expect(scene.turns.websites == 0)
+    }
+
+    @Test func requestsThatBeganWithoutLimitCountOnceThereIsOne() {
+        let scene = Scene(time)
+        scene.send("flood", 0..<10)
+        scene.send("shop", 0..<1)
+        _ = scene.begunSince()
+        scene.send("flood", 10..<11)
+        scene.end("flood", 10 - WebsiteTurns.limit)
+        #expect(scene.begunSince().isEmpty)
+        scene.end("flood")
+        #expect(scene.begunSince() == ["flood 10"])
+    }
+
+    @Test func limitEndsWhenNoOtherWebsiteCallsAnyMore() {
+        let scene = Scene(time)
+        scene.send("shop", 0..<1)
+        scene.send("flood", 0..<20)
+        _ = scene.begunSince()
+        time.advance(by: WebsiteTurns.memory)
+        scene.send("flood", 20..<30)
+        // Those that have waited begin, too.
+        #expect(Set(scene.begunSince()) == Set(names("flood", WebsiteTurns.limit..<30)))
+    }
+}
