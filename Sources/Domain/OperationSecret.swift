@@ -31,9 +31,31 @@ public struct OperationSecret: Sendable {
     public func derive(_ label: String, count: Int) -> [UInt8] {
         Array(HMAC.sha256(key: secret, Array(label.utf8)).prefix(count))
     }
+}
 
-    /// The associated data of the sealed secret: moved to the row of another operation, it does not open.
-    public static func associated(_ operation: OperationID) -> [UInt8] {
-        Array("twoefay operation secret".utf8) + operation.bytes
+extension OperationSecret {
+    /// The verb, user and website that a stored secret was drawn for.
+    public struct Use: Sendable {
+        /// The verb that shows what is derived from the secret.
+        public enum Verb: String, Sendable, CaseIterable {
+            case registration, activation, totp, recovery, binding
+        }
+
+        private let verb: Verb
+        private let user: UserID
+        private let website: WebsiteID
+
+        public init(_ verb: Verb, user: UserID, website: WebsiteID) {
+            self.verb = verb
+            self.user = user
+            self.website = website
+        }
+
+        /// The associated data of the sealed secret: in the row of another operation, or read by another verb or for
+        /// another user, it does not open.
+        public func associated(_ operation: OperationID) -> [UInt8] {
+            Array("twoefay operation secret".utf8) + website.bytes + user.bytes + operation.bytes
+                + Array(verb.rawValue.utf8)
+        }
     }
 }

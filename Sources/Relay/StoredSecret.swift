@@ -28,20 +28,20 @@ extension Relay {
     /// The secret as it has to be stored with the change; nil if nobody can repeat the operation. It is kept as long as
     /// the answer to a request under an Idempotency-Key is, and is dropped before if that answer was given.
     func stored(
-        _ secret: OperationSecret, of operation: Operation, at now: Timestamp
+        _ secret: OperationSecret, for use: OperationSecret.Use, of operation: Operation, at now: Timestamp
     ) throws(Refusal) -> StoredSecret? {
         guard operation.isRepeatable else { return nil }
         let expiresAt = (operation.begunAt ?? now) + Self.keptFor
-        return try stored(secret, of: operation.id, until: expiresAt)
+        return try stored(secret, for: use, of: operation.id, until: expiresAt)
     }
 
     func stored(
-        _ secret: OperationSecret, of operation: OperationID, until expiresAt: Timestamp
+        _ secret: OperationSecret, for use: OperationSecret.Use, of operation: OperationID,
+        until expiresAt: Timestamp
     ) throws(Refusal) -> StoredSecret {
         let (sealer, bytes) = (sealer, secret.reveal())
         do {
-            let sealed = try sealer.seal(
-                bytes, associated: OperationSecret.associated(operation), randomness: randomness)
+            let sealed = try sealer.seal(bytes, associated: use.associated(operation), randomness: randomness)
             return StoredSecret(
                 operation: operation, sealed: SealedSecret(bytes: sealed, key: sealer.currentID), expiresAt: expiresAt)
         } catch {
@@ -53,15 +53,18 @@ extension Relay {
     /// The secret that the answer is made of: of a repeatable operation the one that the store has. An operation that
     /// was carried out and whose secret is not stored any more was answered before, or its time is over.
     func settled(
-        _ drawn: OperationSecret, of operation: Operation, found sealed: [UInt8]?
+        _ drawn: OperationSecret, for use: OperationSecret.Use, of operation: Operation, found sealed: [UInt8]?
     ) throws(Refusal) -> OperationSecret {
         guard operation.isRepeatable else { return drawn }
         guard let sealed else { throw .shownOnce }
-        return try opened(sealed, of: operation.id)
+        return try opened(sealed, for: use, of: operation.id)
     }
 
-    func opened(_ sealed: [UInt8], of operation: OperationID) throws(Refusal) -> OperationSecret {
-        guard let bytes = try? sealer.open(sealed, associated: OperationSecret.associated(operation)),
+    /// A secret that was stored for another use is not opened.
+    func opened(
+        _ sealed: [UInt8], for use: OperationSecret.Use, of operation: OperationID
+    ) throws(Refusal) -> OperationSecret {
+        guard let bytes = try? sealer.open(sealed, associated: use.associated(operation)),
             let secret = OperationSecret(bytes)
         else {
             log.error("operation.sealed", [.operation: operation.text])

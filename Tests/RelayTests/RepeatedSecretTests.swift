@@ -13,88 +13,13 @@ import World
 /// A secret that is shown once is the same for every run of its operation: at this relay, at
 /// another relay, and after a crash.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct RepeatedSecretTests {
-    enum Verb: CaseIterable {
-        case register, activate, totp, recovery
-
-        /// Returns the texts that the website is given to show.
-        func run(at relay: Relay, _ website: Website, as operation: Domain.Operation) async throws -> [String] {
-            switch self {
-            case .register:
-                let given = try await relay.register(
-                    Registration(
-                        username: "bob", email: "bob@example.com", phone: nil, displayName: nil, language: nil),
-                    by: website, as: operation)
-                return [given.token.text, given.activation.code]
-            case .activate:
-                return [try await relay.activate(username: "ada", by: website, as: operation).code]
-            case .totp:
-                return [
-                    try await relay.addTOTP(
-                        username: "ada", shape: CodeShape(), approval: nil, by: website, as: operation
-                    ).secret
-                ]
-            case .recovery:
-                return try await relay.addRecoveryCodes(
-                    username: "ada", approval: nil, by: website, as: operation)
-            }
-        }
-    }
-
-    private struct Scene {
-        let rig: RelayRig
-        let ada: Person
-        var shop: Website { ada.website }
-
-        init(_ rig: RelayRig) async throws {
-            self.rig = rig
-            let shop = try await rig.shop("shop", ["further-factors": "website"])
-            ada = try await Person.registered("ada", at: shop, rig)
-        }
-
-        func run(
-            _ verb: Verb, as operation: Domain.Operation, at relay: Relay? = nil
-        ) async throws -> [String] {
-            let shop = shop
-            return try await rig.on { try await verb.run(at: relay ?? $0, shop, as: operation) }
-        }
-
-        /// Checks that the given codes are the ones that the store accepts, and that it accepts no
-        /// others.
-        func check(_ given: [String], of verb: Verb) async throws {
-            let count = try rig.count("SELECT count(*) FROM \(verb == .recovery ? "recovery_code" : "activation")")
-            switch verb {
-            case .register, .activate:
-                let digest = Hex.encode(SHA256.hash(Array((given.last ?? "").utf8)))
-                #expect(try rig.count("SELECT count(*) FROM activation WHERE digest = x'\(digest)'") == 1)
-                #expect(count == 2)
-                if verb == .register {
-                    #expect(try rig.count("SELECT count(*) FROM user WHERE token = x'\(given[0])'") == 1)
-                }
-            case .totp:
-                let code = try ada.code(given[0])
-                #expect(try await ada.confirm(code))
-            case .recovery:
-                #expect(count == 10)
-                let user = try await rig.on { [shop] in try await $0.user(named: "ada", of: shop).id }
-                for code in given {
-                    let digest = Hex.encode(try #require(RecoveryCode.digest(code, user: user)))
-                    #expect(try rig.count("SELECT count(*) FROM recovery_code WHERE digest = x'\(digest)'") == 1)
-                }
-            }
-        }
-
-        var kept: Int64 {
-            get throws { try rig.count("SELECT count(*) FROM operation_secret") }
-        }
-    }
-
     // MARK: Two relays
 
     /// The first relay stood still between the beginning of the request and its change. It was taken for dead, and
     /// another one has run the request meanwhile.
-    @Test(arguments: StoreKind.all, Verb.allCases)
-    func aRunThatComesLateAnswersWithWhatIsStored(kind: StoreKind, verb: Verb) async throws {
-        let scene = try await Scene(try await RelayRig(kind))
+    @Test(arguments: StoreKind.all, SecretVerb.allCases)
+    func aRunThatComesLateAnswersWithWhatIsStored(kind: StoreKind, verb: SecretVerb) async throws {
+        let scene = try await SecretScene(try await RelayRig(kind))
         let other = try scene.rig.another()
         let fresh = scene.rig.relay.operations.new(isRepeatable: true)
         let second = try await scene.run(verb, as: other.operations.again(fresh.id), at: other)
@@ -104,9 +29,9 @@ import World
         try await scene.check(second, of: verb)
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb], Verb.allCases)
-    func twoRelaysAtOnceAnswerAlike(kind: StoreKind, verb: Verb) async throws {
-        let scene = try await Scene(try await RelayRig(kind))
+    @Test(arguments: [StoreKind.file, .mariadb], SecretVerb.allCases)
+    func twoRelaysAtOnceAnswerAlike(kind: StoreKind, verb: SecretVerb) async throws {
+        let scene = try await SecretScene(try await RelayRig(kind))
         let beside = try await RelayRig(beside: scene.rig)
         let shop = scene.shop
         for round in 0..<3 where round == 0 || verb != .register {
@@ -143,9 +68,9 @@ import World
 
     // MARK: A crash
 
-    @Test(arguments: StoreKind.all, Verb.allCases)
-    func afterACrashTheRequestIsAnsweredAsBefore(kind: StoreKind, verb: Verb) async throws {
-        let scene = try await Scene(try await RelayRig(kind))
+    @Test(arguments: StoreKind.all, SecretVerb.allCases)
+    func afterACrashTheRequestIsAnsweredAsBefore(kind: StoreKind, verb: SecretVerb) async throws {
+        let scene = try await SecretScene(try await RelayRig(kind))
         let request = Repeatable(website: scene.shop.id, route: "r", key: "k", content: [])
         guard case .run(let fresh) = try await scene.rig.on({ try await $0.begin(request) }) else {
             throw RigFailure("the first time is no first time")
@@ -172,7 +97,7 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func afterItsTimeTheSecretIsGone(kind: StoreKind) async throws {
-        let scene = try await Scene(try await RelayRig(kind))
+        let scene = try await SecretScene(try await RelayRig(kind))
         let operation = scene.rig.relay.operations.new(isRepeatable: true)
         _ = try await scene.run(.totp, as: operation)
         scene.rig.time.advance(by: Relay.keptFor)
@@ -186,8 +111,8 @@ import World
     }
 
     /// Nobody can repeat a request without an Idempotency-Key, so nothing is kept for it.
-    @Test(arguments: Verb.allCases) func whatNobodyCanRepeatIsNotKept(verb: Verb) async throws {
-        let scene = try await Scene(try await RelayRig(.memory))
+    @Test(arguments: SecretVerb.allCases) func whatNobodyCanRepeatIsNotKept(verb: SecretVerb) async throws {
+        let scene = try await SecretScene(try await RelayRig(.memory))
         let given = try await scene.run(verb, as: scene.rig.relay.operations.new())
         #expect(try scene.kept == 0)
         try await scene.check(given, of: verb)
@@ -195,7 +120,7 @@ import World
 
     /// A refused run stores nothing, and stands in nobody's way.
     @Test(arguments: StoreKind.all) func aRefusedRunKeepsNothing(kind: StoreKind) async throws {
-        let scene = try await Scene(try await RelayRig(kind))
+        let scene = try await SecretScene(try await RelayRig(kind))
         let fresh = scene.rig.relay.operations.new(isRepeatable: true)
         try scene.rig.execute("UPDATE user SET state = 'frozen'")
         #expect(await refusal { try await scene.run(.totp, as: fresh) } != nil)
@@ -233,10 +158,10 @@ import World
         }
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb], Verb.allCases)
-    func aRerunAfterALostCommitAnswersWithTheSame(kind: StoreKind, verb: Verb) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb], SecretVerb.allCases)
+    func aRerunAfterALostCommitAnswersWithTheSame(kind: StoreKind, verb: SecretVerb) async throws {
         for (isAfter, isRepeatable) in [(false, false), (false, true), (true, false), (true, true)] {
-            let scene = try await Scene(try await RelayRig(kind))
+            let scene = try await SecretScene(try await RelayRig(kind))
             let lost = LostCommit(isAfter: isAfter)
             let lossy = try Store.watched(
                 at: scene.rig.url, rows: RelayRig.rowAuthenticator(),
@@ -260,7 +185,7 @@ import World
     // MARK: Revocation codes
 
     @Test(arguments: StoreKind.all) func aRevocationCodeIsKeptForTenMinutes(kind: StoreKind) async throws {
-        let scene = try await Scene(try await RelayRig(kind))
+        let scene = try await SecretScene(try await RelayRig(kind))
         let (rig, ada) = (scene.rig, scene.ada)
         let phone = try TestPhone(pushToken: "one")
         let first = try #require(await ada.bind(phone, ada.code).bound)
@@ -276,7 +201,7 @@ import World
 
     /// The same key with a further activation code is the same phone, under a new revocation code.
     @Test(arguments: StoreKind.all) func aPhoneThatIsBoundAgainGetsAnotherRevocationCode(kind: StoreKind) async throws {
-        let scene = try await Scene(try await RelayRig(kind))
+        let scene = try await SecretScene(try await RelayRig(kind))
         let (rig, ada) = (scene.rig, scene.ada)
         let phone = try TestPhone(pushToken: "one")
         let first = try #require(await ada.bind(phone, ada.code).bound)

@@ -103,7 +103,8 @@ extension Relay {
         let new = NewActivation(
             ActivationCode(secret), for: user.id, approval: approvedBy == nil ? word : .user, approvedBy: approvedBy,
             at: now)
-        let stored = try stored(secret, of: operation, at: now)
+        let use = OperationSecret.Use(.activation, user: user.id, website: website.id)
+        let stored = try stored(secret, for: use, of: operation, at: now)
         let activated = try await ask("activation") { () async throws(StoreFailure) in
             try await store.activate(new, website: website.id, secret: stored, as: operation)
         }
@@ -111,7 +112,7 @@ extension Relay {
         log.info(
             "user.activation",
             [.website: website.name, .user: user.id.text, .outcome: new.approval?.rawValue ?? "none"])
-        let code = ActivationCode(try settled(secret, of: operation, found: activated.secret))
+        let code = ActivationCode(try settled(secret, for: use, of: operation, found: activated.secret))
         return activation(code, token: user.token, website: website, expiresAt: activated.expiresAt)
     }
 

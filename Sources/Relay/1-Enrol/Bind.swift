@@ -77,6 +77,7 @@ extension Relay {
         /// The secret that this request drew. If another request or relay carries out the change,
         /// that one's secret is stored and used for the answer.
         let secret: OperationSecret
+        let use: OperationSecret.Use
         private(set) var device: NewDevice
 
         init(
@@ -92,6 +93,7 @@ extension Relay {
             // One key of one user is one phone, however often it is bound.
             let phone = relay.operations.fixed("device", enrolment.user.bytes + key.spkiThumbprint)
             secret = relay.drawSecret()
+            use = OperationSecret.Use(.binding, user: enrolment.user, website: website.id)
             device = NewDevice(
                 id: phone.identifier("device"), user: enrolment.user, name: request.name, platform: request.platform,
                 environment: request.environment, pushToken: request.pushToken, publicKey: key.x963,
@@ -137,7 +139,7 @@ extension Relay {
                 guard time.now() < usedAt + NewActivation.lifetime, let secret = progress.secret else {
                     throw .unauthenticated
                 }
-                let code = RevocationCode.text(try opened(secret, of: candidate.binding.id))
+                let code = RevocationCode.text(try opened(secret, for: candidate.use, of: candidate.binding.id))
                 // Bound again since with another code, the phone has got another revocation code too.
                 guard RevocationCode.digest(code) == phone.revocation else { throw .unauthenticated }
                 return .bound(try await bound(candidate, revocationCode: code))
@@ -151,7 +153,8 @@ extension Relay {
     private func use(_ candidate: Candidate, approval: ChallengeID?) async throws(Refusal) {
         let device = approval.map { candidate.waiting(for: $0) } ?? candidate.device
         let slots = candidate.website.policy.devices
-        let secret = try stored(candidate.secret, of: candidate.binding.id, until: device.at + NewActivation.lifetime)
+        let secret = try stored(
+            candidate.secret, for: candidate.use, of: candidate.binding.id, until: device.at + NewActivation.lifetime)
         let outcome = try await ask("verify") { () async throws(StoreFailure) in
             try await store.bind(
                 device, digest: candidate.digest, slots: slots, secret: secret, as: candidate.binding)
@@ -272,7 +275,8 @@ extension Relay {
             device: candidate.device.id, user: candidate.device.user, challenge: challenge,
             approves: candidate.approvable.digest, code: candidate.digest,
             revocation: RevocationCode.digest(RevocationCode.text(candidate.secret)), at: now)
-        let secret = try stored(candidate.secret, of: candidate.binding.id, until: now + NewActivation.lifetime)
+        let secret = try stored(
+            candidate.secret, for: candidate.use, of: candidate.binding.id, until: now + NewActivation.lifetime)
         let slots = candidate.website.policy.devices
         let operation = operations.fixed("admit", challenge.bytes + admission.device.bytes)
         let outcome = try await ask("verify") { () async throws(StoreFailure) in

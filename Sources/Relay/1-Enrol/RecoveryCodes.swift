@@ -10,6 +10,7 @@ extension Relay {
         let user = try await user(named: username, of: website)
         let approved = try await word(for: .recovery, approval: approval, user, website, operation)
         let (drawn, now) = (drawSecret(), operation.begunAt ?? time.now())
+        let use = OperationSecret.Use(.recovery, user: user.id, website: website.id)
         let codes = RecoveryCode.codes(drawn)
         let factor = NewFactor(
             id: operation.identifier("recovery"), user: user.id, kind: .recovery, state: .active, sealed: nil,
@@ -18,9 +19,9 @@ extension Relay {
             Enrolling(
                 factor, mayReplace: true, hasWord: hasWord(approved, website),
                 codes: codes.compactMap { RecoveryCode.digest($0, user: user.id) },
-                secret: try stored(drawn, of: operation, at: now)),
+                secret: try stored(drawn, for: use, of: operation, at: now)),
             for: user, by: website, as: operation)
-        return RecoveryCode.codes(try settled(drawn, of: operation, found: found))
+        return RecoveryCode.codes(try settled(drawn, for: use, of: operation, found: found))
     }
 
     /// Whoever has one of these codes is the user: it lifts a lock or a freeze that no operator has made. False for a

@@ -157,7 +157,8 @@ extension Relay {
             createdAt: now)
         let activation = NewActivation(
             ActivationCode(secret), for: user.id, approval: website.policy.activationApproval, at: now)
-        let stored = try stored(secret, of: operation, at: now)
+        let use = OperationSecret.Use(.registration, user: id, website: website.id)
+        let stored = try stored(secret, for: use, of: operation, at: now)
         let outcome = try await ask("register") { () async throws(StoreFailure) in
             try await store.register(user, activation: activation, secret: stored, as: operation)
         }
@@ -166,7 +167,7 @@ extension Relay {
             userQuota.registered(website.id)
             log.info("user.registered", [.website: website.name, .user: user.id.text])
             if !isVouched { await sendFirstCodes(to: registration, by: website, as: operation) }
-            let settled = try settled(secret, of: operation, found: found)
+            let settled = try settled(secret, for: use, of: operation, found: found)
             let (token, code) = (UserToken(settled), ActivationCode(settled))
             return (token, self.activation(code, token: token, website: website, expiresAt: expiresAt))
         case .taken(let username, let email, let phone):

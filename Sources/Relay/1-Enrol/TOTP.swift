@@ -40,6 +40,7 @@ extension Relay {
         let now = operation.begunAt ?? time.now()
         let id: FactorID = operation.identifier("totp")
         let drawn = drawSecret()
+        let use = OperationSecret.Use(.totp, user: user.id, website: website.id)
         let secret = drawn.factorSecret(.totp)
         let factor = NewFactor(
             id: id, user: user.id, kind: .totp, state: .waiting,
@@ -48,8 +49,8 @@ extension Relay {
         let found = try await enrol(
             Enrolling(
                 factor, mayReplace: true, hasWord: hasWord(approved, website),
-                secret: try stored(drawn, of: operation, at: now)), for: user, by: website, as: operation)
-        let settled = try settled(drawn, of: operation, found: found)
+                secret: try stored(drawn, for: use, of: operation, at: now)), for: user, by: website, as: operation)
+        let settled = try settled(drawn, for: use, of: operation, found: found)
         let text = Base32.encode(settled.factorSecret(.totp).reveal())
         return TOTPSetup(
             secret: text, uri: shape.uri(secret: text, issuer: website.displayName, account: user.username),

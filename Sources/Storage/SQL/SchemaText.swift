@@ -282,7 +282,8 @@ enum SchemaText {
 
         -- The random secrets of operations that may be repeated: what they show once (codes, keys) is derived from it, so a
         -- repetition shows the same. A row is dropped when its answer was shown, or at expires_at: a day after the request; of a
-        -- phone's revocation code, ten minutes after it was bound.
+        -- phone's revocation code, ten minutes after it was bound. A secret is sealed for its operation, verb, user and website,
+        -- and opens for nothing else.
         CREATE TABLE IF NOT EXISTS operation_secret (
             operation binary(16) NOT NULL PRIMARY KEY,      -- of a phone: the operation that used its activation code
             sealed blob NOT NULL,

@@ -1,0 +1,95 @@
+import Bytes
+import Crypto
+import Domain
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// The stored secret of an operation opens only for what it was drawn for: the same operation, verb,
+/// user and website.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct SealedSecretTests {
+    /// Two verbs never run under one operation. If the store says that they did, the secret of one
+    /// answers only that one.
+    @Test(arguments: StoreKind.all, SecretVerb.allCases)
+    func theSecretOfAnotherVerbIsNotOpened(kind: StoreKind, verb: SecretVerb) async throws {
+        let scene = try await SecretScene(try await RelayRig(kind))
+        let operation = scene.rig.relay.operations.new(isRepeatable: true)
+        let given = try await scene.run(verb, as: operation)
+        let again = scene.rig.relay.operations.again(operation.id)
+        for other in SecretVerb.allCases where other != verb && other != .register {
+            #expect(await refusal { try await scene.run(other, as: again) } == .broken, "\(other)")
+            #expect(scene.sealedElsewhere(operation) == 1, "\(other)")
+        }
+        #expect(try await scene.run(verb, as: again) == given)
+    }
+
+    /// The same for two users of one website, and of two.
+    @Test(arguments: StoreKind.all, [SecretVerb.activate, .totp, .recovery])
+    func theSecretOfAnotherUserIsNotOpened(kind: StoreKind, verb: SecretVerb) async throws {
+        let scene = try await SecretScene(try await RelayRig(kind))
+        _ = try await Person.registered("bob", at: scene.shop, scene.rig)
+        let bank = try await scene.rig.shop("bank", ["further-factors": "website"])
+        _ = try await Person.registered("ada", at: bank, scene.rig)
+        let operation = scene.rig.relay.operations.new(isRepeatable: true)
+        let given = try await scene.run(verb, as: operation)
+        for (username, website) in [("bob", scene.shop), ("ada", bank)] {
+            let refused = await refusal {
+                try await scene.rig.on {
+                    try await verb.run(
+                        at: $0, website, as: $0.operations.again(operation.id), username: username)
+                }
+            }
+            #expect(refused == .broken, "\(username) of \(website.name)")
+            #expect(scene.sealedElsewhere(operation) == 1)
+        }
+        #expect(try await scene.run(verb, as: scene.rig.relay.operations.again(operation.id)) == given)
+    }
+
+    /// Sealed values that somebody has exchanged between two rows open in neither.
+    @Test(arguments: StoreKind.all, SecretVerb.allCases)
+    func exchangedSecretsAreNotOpened(kind: StoreKind, verb: SecretVerb) async throws {
+        let scene = try await SecretScene(try await RelayRig(kind))
+        let other: SecretVerb = verb == .totp ? .recovery : .totp
+        let (one, two) = (
+            scene.rig.relay.operations.new(isRepeatable: true), scene.rig.relay.operations.new(isRepeatable: true)
+        )
+        _ = try await scene.run(verb, as: one)
+        _ = try await scene.run(other, as: two)
+        try scene.exchange()
+        for (verb, operation) in [(verb, one), (other, two)] {
+            let again = scene.rig.relay.operations.again(operation.id)
+            #expect(await refusal { try await scene.run(verb, as: again) } == .broken)
+            #expect(scene.sealedElsewhere(operation) == 1)
+        }
+    }
+
+    /// The revocation code of one phone is not another's, and a row that a binding did not write is
+    /// none.
+    @Test(arguments: StoreKind.all) func theSecretOfAnotherPhoneIsNotOpened(kind: StoreKind) async throws {
+        let scene = try await SecretScene(try await RelayRig(kind))
+        let bob = try await Person.registered("bob", at: scene.shop, scene.rig)
+        let (phone, other) = (try TestPhone(pushToken: "one"), try TestPhone(pushToken: "two"))
+        _ = try #require(await scene.ada.bind(phone, scene.ada.code).bound)
+        _ = try #require(await bob.bind(other, bob.code).bound)
+        try scene.exchange()
+        #expect(await scene.ada.bind(phone, scene.ada.code).refusal == .broken)
+        #expect(await bob.bind(other, bob.code).refusal == .broken)
+    }
+
+    /// A secret that was sealed under an older master key is opened by a relay that uses a newer one.
+    @Test(arguments: StoreKind.all, SecretVerb.allCases)
+    func theSecretOutlivesARekey(kind: StoreKind, verb: SecretVerb) async throws {
+        let scene = try await SecretScene(try await RelayRig(kind))
+        let operation = scene.rig.relay.operations.new(isRepeatable: true)
+        let given = try await scene.run(verb, as: operation)
+        let (old, new) = (
+            Sealer.Key(id: "1", key: Secret(Array(repeating: 7, count: 32))),
+            Sealer.Key(id: "2", key: Secret(Array(repeating: 8, count: 32)))
+        )
+        scene.rig.relay.adopt(try Sealer(keys: [new, old]))
+        try await scene.rig.on { await $0.reseal() }
+        #expect(try await scene.run(verb, as: scene.rig.relay.operations.again(operation.id)) == given)
+    }
+}
