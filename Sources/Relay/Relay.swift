@@ -139,20 +139,25 @@ public final class Relay: Sendable {
         do throws(StoreFailure) {
             return try await question()
         } catch {
-            switch error {
-            case .unavailable(let why):
-                metrics.storeFailed(.unavailable)
-                log.warning("store.unavailable", [.route: what, .reason: why])
-                throw .unavailable
-            case .internal(let why):
-                metrics.storeFailed(.broken)
-                log.error("store.broken", [.route: what, .reason: why])
-                throw .broken
-            case .forged(let row):
-                metrics.storeFailed(.forged)
-                log.error("row.forged", [.route: what, .row: row])
-                throw .broken
-            }
+            throw report(what, error)
+        }
+    }
+
+    /// Logs and counts a failure of the store. Returns what is told to the outside.
+    func report(_ what: String, _ failure: StoreFailure) -> Refusal {
+        switch failure {
+        case .unavailable(let why):
+            metrics.storeFailed(.unavailable)
+            log.warning("store.unavailable", [.route: what, .reason: why])
+            return .unavailable
+        case .internal(let why):
+            metrics.storeFailed(.broken)
+            log.error("store.broken", [.route: what, .reason: why])
+            return .broken
+        case .forged(let row):
+            metrics.storeFailed(.forged)
+            log.error("row.forged", [.route: what, .row: row])
+            return .broken
         }
     }
 }

@@ -28,7 +28,7 @@ struct CallClaimTests {
         let claim = Claim(
             id: Sample.id(1), relay: Sample.id(1), now: CallScene.now + .seconds(60), leasedUntil: Sample.later,
             messagesLeasedUntil: Sample.later, limit: 100)
-        #expect(try await scene.store.claim(claim).isEmpty)
+        #expect(try await scene.store.claim(claim).rows.isEmpty)
     }
 
     /// A relay that lives keeps what it has in hand; of a dead one others take it, when it is buried or its lease is over.

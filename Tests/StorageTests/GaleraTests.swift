@@ -231,7 +231,7 @@ struct GaleraTests {
                         let claim = Claim(
                             id: Sample.id(100_000 * (number + 1) + round), relay: relays[number], now: now,
                             leasedUntil: now + .seconds(60), messagesLeasedUntil: now + .seconds(60), limit: 10)
-                        let rows = try await store.claim(claim)
+                        let rows = try await store.claim(claim).rows
                         guard !rows.isEmpty else { return mine }
                         mine += rows.map(\.id)
                     }

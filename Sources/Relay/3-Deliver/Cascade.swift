@@ -37,11 +37,15 @@ extension Relay {
     /// factor that is under way afterwards is handed back.
     @discardableResult
     func advance(_ challenge: ChallengeID, because cause: Cause) async -> Factor? {
+        (try? await advanced(challenge, because: cause)) ?? nil
+    }
+
+    /// The same, with the reason why it failed.
+    func advanced(_ challenge: ChallengeID, because cause: Cause) async throws(Refusal) -> Factor? {
         var cause = cause
         // What is refused at once is followed at once; each round leaves a factor behind.
         for _ in Factor.choices {
-            let step = try? await goOn(challenge, because: cause)
-            guard let step else { return nil }
+            guard let step = try await goOn(challenge, because: cause) else { return nil }
             guard step.state == .refused else { return step.factor }
             cause = .cameToNothing
         }

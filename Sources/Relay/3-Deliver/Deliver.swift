@@ -13,8 +13,9 @@ extension Relay {
         let claim = Claim(
             id: operations.draw(), relay: id, now: now, leasedUntil: now + Self.lease,
             messagesLeasedUntil: now + Self.messageLease, limit: Self.claimSize)
-        let errands = try? await ask("outbox") { () async throws(StoreFailure) in try await store.claim(claim) }
-        for errand in errands ?? [] {
+        let found = try? await ask("outbox") { () async throws(StoreFailure) in try await store.claim(claim) }
+        guard let found else { return }
+        for errand in found.rows {
             switch errand.kind {
             case .push: spawn { await self.redeliver(errand) }
             case .mail, .sms: carry(errand.id)
@@ -22,13 +23,16 @@ extension Relay {
             case .next: spawn { await self.goOn(errand) }
             }
         }
-        if errands?.count == Self.claimSize { spawn { await self.attend() } }
+        await setAside(found.failed, "outbox")
+        if found.rows.count + found.failed.count == Self.claimSize { spawn { await self.attend() } }
     }
 
     private func redeliver(_ errand: ClaimedErrand) async {
         if let known = unsettled.take(errand.id) { return await write(known, as: operations.again(known.operation)) }
-        let row = try? await ask("outbox") { () async throws(StoreFailure) in try await store.push(errand.id) }
-        guard let row else { return }
+        let found = await attending(errand.id) { () async throws(Refusal) in
+            try await ask("outbox") { () async throws(StoreFailure) in try await store.push(errand.id) }
+        }
+        guard let row = found ?? nil else { return }
         let shown = Context.shownInPush(row.context)
         let push = Push(
             id: errand.id, challenge: row.challenge, deviceToken: row.deviceToken, environment: row.environment,
@@ -41,7 +45,7 @@ extension Relay {
 
     private func goOn(_ errand: ClaimedErrand) async {
         guard let challenge = errand.challenge else { return }
-        await advance(challenge, because: .due)
+        _ = await attending(errand.id) { () async throws(Refusal) in try await advanced(challenge, because: .due) }
     }
 
     private func expire(_ errand: ClaimedErrand) async {
@@ -49,6 +53,6 @@ extension Relay {
         let now = time.now()
         let life = ChallengeLife(state: .expired, decision: nil, reason: .expired, expiresAt: now)
         let closing = Closing(challenge: challenge, life: life, event: "challenge.expired", at: now)
-        _ = try? await end(closing, as: operations.new())
+        _ = await attending(errand.id) { () async throws(Refusal) in try await end(closing, as: operations.new()) }
     }
 }

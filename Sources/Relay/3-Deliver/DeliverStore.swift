@@ -4,7 +4,10 @@ import World
 /// Deliver: what the outbox holds is done, and what came of it is written down.
 public protocol DeliverStore: Sendable {
     /// Leases rows that are due: nobody's, this relay's own whose lease is over, never another living relay's.
-    func claim(_ claim: Claim) async throws(StoreFailure) -> [ClaimedErrand]
+    func claim(_ claim: Claim) async throws(StoreFailure) -> ClaimedRows<ClaimedErrand>
+    /// Takes a claimed row that could not be read out of the way. A row that no relay wrote is dead. Any other waits, each
+    /// time longer, until the rows that it relies on are repaired.
+    func setAside(_ errand: ErrandID, by relay: RelayID, at: Timestamp) async throws(StoreFailure)
     /// Nil once its challenge has ended.
     func push(_ errand: ErrandID) async throws(StoreFailure) -> PushRow?
     /// Once for each push: false when it was settled before, or went with its challenge or its phone.

@@ -16,8 +16,10 @@ extension Relay {
         guard underWay.begin(errand) else { return }
         defer { underWay.end(errand) }
         if let known = unwritten.take(errand) { return await write(known, as: operations.again(known.operation)) }
-        let row = try? await ask("message") { () async throws(StoreFailure) in try await store.message(errand) }
-        guard let row else { return }
+        let found = await attending(errand) { () async throws(Refusal) in
+            try await ask("message") { () async throws(StoreFailure) in try await store.message(errand) }
+        }
+        guard let row = found ?? nil else { return }
         await attempt(row)
     }
 

@@ -58,8 +58,9 @@ extension Relay {
         let claim = CallClaim(
             id: operations.draw(), relay: id, website: website, now: now, leasedUntil: now + Self.callLease, limit: room
         )
-        let rows = try? await ask("calls") { () async throws(StoreFailure) in try await store.claimCalls(claim) }
-        let leaving = prepared(rows ?? [], of: website)
+        let found = try? await ask("calls") { () async throws(StoreFailure) in try await store.claimCalls(claim) }
+        await setAside(found?.failed ?? [], "calls")
+        let leaving = prepared(found?.rows ?? [], of: website)
         let claimed = calls.lines.claimed(leaving.map(\.row), of: website, at: time.now(), isOver: calls.isOver)
         for call in leaving {
             if claimed.leaving.contains(call.row.id) {

@@ -9,7 +9,7 @@ public protocol CallStore: Sendable {
     func websitesToCall(at: Timestamp) async throws(StoreFailure) -> [CallableWebsite]
     /// Leases the oldest that are due of one website: nobody's, this relay's own whose lease is over, a dead one's. Never
     /// one before which another about its challenge is open.
-    func claimCalls(_ claim: CallClaim) async throws(StoreFailure) -> [CallRow]
+    func claimCalls(_ claim: CallClaim) async throws(StoreFailure) -> ClaimedRows<CallRow>
     /// What came of calls, and of the website with them. Run twice, it changes nothing the second time. True where it
     /// disabled the website: once.
     func settle(_ settled: SettledCalls, as operation: Operation) async throws(StoreFailure) -> Bool

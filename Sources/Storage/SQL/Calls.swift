@@ -20,40 +20,25 @@ extension Store: CallStore {
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 var websites: [CallableWebsite] = []
+                var failure: StoreFailure?
                 for row in rows[0] {
-                    let tries = Int(try row.integer(2))
-                    let state = try row.optionalMoment(1).map { CallStanding.State.failing(since: $0, tries: tries) }
-                    websites.append(
-                        CallableWebsite(
-                            id: try row.id(0), standing: CallStanding(state ?? .working),
-                            place: CallPlace(url: try row.text(3), operation: try row.id(4))))
+                    do throws(StoreFailure) {
+                        websites.append(try row.callableWebsite())
+                    } catch {
+                        failure = error
+                    }
                 }
+                // A website whose row cannot be read keeps no other from being called.
+                if websites.isEmpty, let failure { throw failure }
                 return websites
             })
     }
 
-    public func claimCalls(_ claim: CallClaim) async throws(StoreFailure) -> [CallRow] {
+    public func claimCalls(_ claim: CallClaim) async throws(StoreFailure) -> ClaimedRows<CallRow> {
         let taken = try await run(Calls.take(claim))
-        guard !taken.isEmpty else { return [] }
-        do throws(StoreFailure) {
-            return try await run(Calls.taken(claim, rows: .claimed(claim.id)))
-        } catch {
-            guard case .forged = error else { throw error }
+        return try await read(taken, together: Calls.taken(claim, rows: .claimed(claim.id))) {
+            Calls.taken(claim, $0, rows: .called($0))
         }
-        // A row that is not genuine stops only itself. It comes again when its lease is over,
-        // behind the others.
-        var calls: [CallRow] = []
-        var forged: StoreFailure?
-        for id in taken {
-            do throws(StoreFailure) {
-                calls += try await run(Calls.taken(claim, id, rows: .called(id)))
-            } catch {
-                guard case .forged = error else { throw error }
-                forged = error
-            }
-        }
-        if calls.isEmpty, let forged { throw forged }
-        return calls
     }
 
     public func callBacklog(at now: Timestamp) async throws(StoreFailure) -> CallBacklog {
@@ -78,11 +63,7 @@ extension Calls {
                     takeDue, .id(claim.relay), .id(claim.id), .moment(claim.leasedUntil), .id(claim.website),
                     .moment(claim.now), .id(claim.website), .id(claim.relay), .integer(Int64(claim.limit)))
             ], reads: [Step(idsOfClaimed, .id(claim.id))])
-        return Query(script: script) { rows throws(StoreFailure) in
-            var ids: [ErrandID] = []
-            for row in rows[0] { ids.append(try row.id(0)) }
-            return ids
-        }
+        return Query(script: script) { rows in rows[0].errands }
     }
 
     /// Reads what was leased.
@@ -95,7 +76,7 @@ extension Calls {
             "claimed calls", rows: [.website(claim.website)] + rows,
             reads: [
                 Step(claimed, .id(claim.id), .id(claim.website), .id(call), .id(call)),
-                Step(stepsOfClaimed, .id(claim.id)),
+                Step(stepsOfClaimed, .id(claim.id), .id(call), .id(call)),
             ])
         return Query(script: script) { rows throws(StoreFailure) in
             var steps: [ChallengeID: [ChallengeRow.Step]] = [:]
@@ -119,7 +100,20 @@ extension [SignedRows] {
     }
 }
 
+extension Rows {
+    /// The ids of rows of the outbox. A row whose key is no id is nobody's: nothing could name it.
+    var errands: [ErrandID] { compactMap { try? $0.id(0) } }
+}
+
 extension Row {
+    fileprivate func callableWebsite() throws(StoreFailure) -> CallableWebsite {
+        let tries = Int(try integer(2))
+        let state = try optionalMoment(1).map { CallStanding.State.failing(since: $0, tries: tries) }
+        return CallableWebsite(
+            id: try id(0), standing: CallStanding(state ?? .working),
+            place: CallPlace(url: try text(3), operation: try id(4)))
+    }
+
     fileprivate func call(_ steps: [ChallengeID: [ChallengeRow.Step]]) throws(StoreFailure) -> CallRow {
         let device: DeviceID? = try optionalID(13)
         let challenge: ChallengeID? = try optionalID(18)
@@ -178,7 +172,7 @@ private let claimed = Statement(
 private let stepsOfClaimed = Statement(
     """
     SELECT s.factor, s.state, s.at, s.reason, s.challenge_id FROM outbox o JOIN step s ON s.challenge_id = o.challenge_id
-    WHERE o.claim = ? ORDER BY s.challenge_id, s.ordinal
+    WHERE o.claim = ? AND (? IS NULL OR o.id = ?) ORDER BY s.challenge_id, s.ordinal
     """)
 
 private let oldestDue = Statement("SELECT min(" + firstDue + ") FROM callback cb WHERE cb.state = 'active'")

@@ -154,7 +154,7 @@ private let codesOf = Statement(
     "SELECT " + CodeFactors.columns
         + " FROM factor f JOIN challenge c ON c.user_id = f.user_id WHERE f.state = 'active' AND c.id = ?")
 
-private let nextOf = Statement("SELECT 1 FROM outbox WHERE challenge_id = ? AND kind = 'next'")
+private let nextOf = Statement("SELECT 1 FROM outbox WHERE challenge_id = ? AND kind = 'next' AND dead_at IS NULL")
 
 /// Everything that was read and that the step rests on.
 private let auditBegin = Statement(
@@ -236,14 +236,15 @@ private let underWay = """
 
 private let hastened = Statement(
     """
-    UPDATE outbox SET due_at = ?, holder = NULL, claim = NULL WHERE challenge_id = ? AND kind = 'next' AND NOT EXISTS
+    UPDATE outbox SET due_at = ?, holder = NULL, claim = NULL
+    WHERE challenge_id = ? AND kind = 'next' AND dead_at IS NULL AND NOT EXISTS
     """ + underWay + " AND" + begun)
 
 private let hastenedOfUser = Statement(
     """
     UPDATE outbox /*M! JOIN challenge c ON c.id = outbox.challenge_id */
     SET /*M! outbox.due_at */ /*S! due_at */ = ?, /*M! outbox.holder */ /*S! holder */ = NULL,
-    /*M! outbox.claim */ /*S! claim */ = NULL WHERE outbox.kind = 'next' AND
+    /*M! outbox.claim */ /*S! claim */ = NULL WHERE outbox.kind = 'next' AND dead_at IS NULL AND
     /*S! challenge_id IN (SELECT c.id FROM challenge c WHERE */ c.user_id = ? AND c.decided_at IS NULL /*S! ) */
     AND NOT EXISTS
     """ + underWay + " AND" + begun)

@@ -3,9 +3,9 @@ import Relay
 import World
 
 extension Store: DeliverStore {
-    public func claim(_ claim: Claim) async throws(StoreFailure) -> [ClaimedErrand] {
-        // The script itself finds the rows that it takes. What is done about each is read by its id, and checked there:
-        // a row that is not genuine stops itself alone.
+    public func claim(_ claim: Claim) async throws(StoreFailure) -> ClaimedRows<ClaimedErrand> {
+        // The script itself finds the rows that it takes, so they are checked when they are read. The rows that these
+        // rely on are checked when something is done about each.
         let script = Script(
             "claim",
             writes: [
@@ -16,20 +16,24 @@ extension Store: DeliverStore {
                         .moment(claim.leasedUntil), .moment(claim.now), .id(claim.relay),
                         .integer(Int64(claim.limit)),
                     ])
-            ], reads: [Step(claimed, .id(claim.id))])
-        return try await run(
-            Query(script: script) { rows throws(StoreFailure) in
-                var errands: [ClaimedErrand] = []
-                for row in rows[0] {
-                    // A row that this relay cannot read stops only itself.
-                    guard
-                        let errand = try? ClaimedErrand(
-                            id: row.id(0), kind: row.word(1), challenge: row.optionalID(2))
-                    else { continue }
-                    errands.append(errand)
-                }
-                return errands
-            })
+            ], reads: [Step(idsOfClaimed, .id(claim.id))])
+        let taken = try await run(Query(script: script) { rows in rows[0].errands })
+        return try await read(taken, together: Self.claimed(claim, rows: .errands(claimed: claim.id))) {
+            Self.claimed(claim, $0, rows: .errand($0))
+        }
+    }
+
+    /// - Parameter errand: nil stands for all.
+    private static func claimed(
+        _ claim: Claim, _ errand: ErrandID? = nil, rows: SignedRows
+    ) -> Query<[ClaimedErrand]> {
+        let read = Step(rowsOfClaim, .id(claim.id), .id(errand), .id(errand))
+        return Query(script: Script("claimed", rows: [rows], reads: [read])) { rows in
+            // A kind that only newer relays know is left to them.
+            rows[0].compactMap { row in
+                try? ClaimedErrand(id: row.id(0), kind: row.word(1), challenge: row.optionalID(2))
+            }
+        }
     }
 
     public func push(_ errand: ErrandID) async throws(StoreFailure) -> PushRow? {
@@ -93,7 +97,9 @@ private let takeDue = Statement(
     ORDER BY due_at LIMIT ? /*S! ) */
     """)
 
-private let claimed = Statement("SELECT id, kind, challenge_id FROM outbox WHERE claim = ?")
+private let idsOfClaimed = Statement("SELECT id FROM outbox WHERE claim = ?")
+private let rowsOfClaim = Statement(
+    "SELECT id, kind, challenge_id FROM outbox WHERE claim = ? AND (? IS NULL OR id = ?)")
 
 private let pushOfErrand = Statement(
     """

@@ -47,8 +47,9 @@ public enum OutboxDesk {
             return dueAt <= now ? .due : .waiting
         }
 
-        /// What a website is told stays in the outbox when its login has ended; whatever else belongs to a login goes with it.
-        public var goesWithLogin: Bool { challenge != nil && kind != "callback" }
+        /// What a website is told stays in the outbox when its login has ended; whatever else belongs to a login goes with
+        /// it. A dead row of a login is one that no relay wrote.
+        public var goesWithLogin: Bool { challenge != nil && kind != "callback" && deadAt == nil }
     }
 
     /// Which rows; nil stands for all.
@@ -139,7 +140,7 @@ private let rows = Statement(
 private let rowByID = Statement(columns + " WHERE o.id = ?")
 
 private let ofErrand =
-    " u.website_id, u.id, o.challenge_id, o.device_id, o.event, NULL FROM outbox o JOIN user u ON u.id = o.user_id"
+    " u.website_id, u.id, o.challenge_id, o.device_id, o.event, NULL FROM outbox o LEFT JOIN user u ON u.id = o.user_id"
 
 private let auditReplay = Statement(
     Audit.columns + " SELECT ?, ?, 'outbox.replayed'," + ofErrand + " WHERE o.id = ? AND o.dead_at IS NOT NULL"
@@ -147,7 +148,7 @@ private let auditReplay = Statement(
 
 private let auditDrop = Statement(
     Audit.columns + " SELECT ?, ?, 'outbox.dropped'," + ofErrand
-        + " WHERE o.id = ? AND (o.challenge_id IS NULL OR o.kind = 'callback')" + Audit.once)
+        + " WHERE o.id = ? AND (o.challenge_id IS NULL OR o.kind = 'callback' OR o.dead_at IS NOT NULL)" + Audit.once)
 
 private let revive = Statement(
     """

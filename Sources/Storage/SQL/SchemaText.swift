@@ -236,7 +236,7 @@ enum SchemaText {
             expires_at datetime(3),                 -- nothing is sent after it
             doubted_at datetime(3),                 -- since when it may have been taken over, or not: it is sent once more at most
             dead_at datetime(3),                    -- since when nobody tries any more: an operator may (twoefay outbox)
-            reason varchar(64),                     -- what came of the last try
+            reason varchar(64),                     -- what came of the last try; forged: no relay wrote the row so
             due_at datetime(3),                     -- null: dead, or a callback
             attempts int NOT NULL,
             holder binary(16),                      -- the relay that acts on it now

@@ -55,7 +55,7 @@ private let stepFailed = Statement(
     """
     UPDATE step SET state = ?, at = ?, reason = ?
     WHERE challenge_id = ? AND factor = ? AND state = 'queued' AND NOT EXISTS
-    (SELECT 1 FROM outbox o WHERE o.challenge_id = ? AND o.kind = ? AND o.id <> ?) AND
+    (SELECT 1 FROM outbox o WHERE o.challenge_id = ? AND o.kind = ? AND o.id <> ? AND o.dead_at IS NULL) AND
     """ + Settling.settled)
 
 private let dropErrand = Statement("DELETE FROM outbox WHERE id = ? AND" + Settling.settled)

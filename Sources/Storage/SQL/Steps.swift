@@ -47,6 +47,7 @@ private let givenUp = Statement(
     /*M! step.reason */ /*S! reason */ = 'the phone was unbound or suspended'
     WHERE step.factor = 'push' AND step.state = 'queued' AND
     /*S! challenge_id IN (SELECT c.id FROM challenge c WHERE */ c.user_id = ? AND c.decided_at IS NULL /*S! ) */
-    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.challenge_id = step.challenge_id AND o.kind = 'push')
+    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.challenge_id = step.challenge_id AND o.kind = 'push'
+    AND o.dead_at IS NULL)
     AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)
     """)

@@ -95,7 +95,8 @@ final class CallScene: Sendable {
         return try await (store ?? self.store).claimCalls(
             CallClaim(
                 id: operations.draw(), relay: Sample.id(relay), website: Sample.id(website), now: now,
-                leasedUntil: now + Self.lease, limit: limit))
+                leasedUntil: now + Self.lease, limit: limit)
+        ).rows
     }
 
     /// The numbers of the websites that there is something for.

@@ -43,6 +43,9 @@ extension Sample {
         let claim = CallClaim(
             id: id(9050), relay: relay, website: caller, now: now, leasedUntil: later, limit: 4)
         _ = try await store.claimCalls(claim)
+        try await store.setAside(id(39_999), by: relay, at: now)
+        let dead = FailedErrands.dead(id(39_999), by: relay, at: now)
+        _ = try await store.run(Script("set aside", writes: [dead]))
         let effects: [[SettledCalls.Effect]] = [
             [.again(id(30_001), at: later, failures: 1)], [.dead(id(30_002), failures: 8), .disabled(.failures)],
             [.delivered(id(30_003)), .recovered],
