@@ -50,6 +50,17 @@ struct OperatorsDesk {
         try read(change(try newOperation()))
     }
 
+    /// The same; nil if a row that the change relies on is not genuine.
+    func runIfGenuine<Answer>(_ change: (Operation) -> Query<Answer>) throws(Failure) -> Answer? {
+        let query = change(try newOperation())
+        do throws(StoreFailure) {
+            return try store.runBlocking(query)
+        } catch {
+            guard case .forged = error else { throw Failure(store: error) }
+            return nil
+        }
+    }
+
     func newOperation() throws(Failure) -> Operation {
         Operations(masterKey: try settings.loadMasterKey().secret, randomness: SystemRandomness()).new()
     }

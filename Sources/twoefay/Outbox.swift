@@ -49,14 +49,23 @@ extension Tool {
             "outbox replay", "Has dead ones tried again, as if they had been written just now.",
             operands: [.init("ID", "Which ones: 32 digits each, as in 'outbox list --dead'.", isMany: true)],
             options: [.init("all-dead", .nothing, "All of them, instead of IDs.")],
-            notes: "Those of one website alone: 'website callback NAME replay'.")
+            notes: """
+                Those of one website alone: 'website callback NAME replay'. One whose reason is forged was not written by a relay, or
+                was changed since: it stays dead until 'rows adopt outbox ID' vouches for it.
+                """)
     ) { invocation throws(Failure) in
         let desk = try OperatorsDesk(try Settings.load(invocation))
         defer { desk.close() }
         let ids = try dead(invocation, desk)
         var replayed: [ErrandID] = []
-        for id in ids where try desk.run({ OutboxDesk.replay(id, at: desk.now, as: $0) }) { replayed.append(id) }
-        if replayed.count < ids.count, !invocation.has("all-dead") {
+        let isForAll = invocation.has("all-dead")
+        for id in ids {
+            let replay = { OutboxDesk.replay(id, at: desk.now, as: $0) }
+            // One that is not genuine keeps none of the others dead.
+            let isDone = isForAll ? try desk.runIfGenuine(replay) : try desk.run(replay)
+            if isDone == true { replayed.append(id) }
+        }
+        if replayed.count < ids.count, !isForAll {
             let other = ids.first { !replayed.contains($0) }
             throw Failure(
                 .conflict, "\(other?.text ?? "") is not dead, and \(replayed.count) others are tried again",

@@ -101,7 +101,15 @@ import Testing
         try scene.relay.execute(
             "UPDATE outbox SET dead_at = '2025-01-02 00:00:00.000', due_at = NULL, call_at = NULL WHERE kind IN ('mail', 'callback')"
         )
-        #expect(try await scene.json("outbox", "replay", "--all-dead")["replayed"]?.array?.count == 4)
+        // One that is not genuine keeps none of the others dead.
+        let letter = "outbox WHERE id = x'\(Self.letter)' AND dead_at IS NOT NULL"
+        let dead = Self.letter
+        try scene.relay.forge("UPDATE outbox SET counter = 99 WHERE id = x'\(dead)'")
+        try await scene.refused(["outbox", "replay", dead], 1, "this row was not written by a relay")
+        #expect(try await scene.json("outbox", "replay", "--all-dead")["replayed"]?.array?.count == 3)
+        #expect(try scene.relay.count("SELECT count(*) FROM \(letter)") == 1)
+        _ = try await scene.json("rows", "adopt", "outbox", dead, "--reason", "ticket 4711")
+        #expect(try await scene.json("outbox", "replay", dead)["replayed"]?.array?.count == 1)
         // Each kind is due where its own sender looks, for as long as one that was written just now.
         let due = "SELECT count(*) FROM outbox WHERE dead_at IS NULL AND expires_at > '2026' AND "
         #expect(try scene.relay.count(due + "kind = 'mail' AND due_at IS NOT NULL AND call_at IS NULL") == 3)
