@@ -10,16 +10,23 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// The targets of one wing: a directory of `Sources/`, with a folder for each module. docs/architecture.md says which wings
+/// a wing may import.
+func wing(_ name: String, _ targets: Target...) -> [Target] {
+    for target in targets where target.path == nil {
+        target.path = "Sources/\(name)/\(target.name)"
+    }
+    return targets
+}
+
 func module(
     _ name: String, _ dependencies: [Target.Dependency] = [], path: String? = nil, exclude: [String] = []
 ) -> Target {
-    .target(
-        name: name, dependencies: dependencies, path: path ?? "Sources/\(name)", exclude: exclude,
-        swiftSettings: settings)
+    .target(name: name, dependencies: dependencies, path: path, exclude: exclude, swiftSettings: settings)
 }
 
 func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .executableTarget(name: name, dependencies: dependencies, path: "Sources/\(name)", swiftSettings: settings)
+    .executableTarget(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
 /// - Parameter scripts: a directory of what is not Swift, and is run as it stands.
@@ -30,9 +37,274 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], scripts: [String
 }
 
 func library(_ name: String) -> Target {
-    .systemLibrary(name: name, path: "Sources/\(name)")
+    .systemLibrary(name: name)
 }
 
+/// The C libraries. One module uses each of them, except `CLinux`, the headers of the system itself.
+let c = wing(
+    "C",
+    library("CLinux"),
+    library("CNghttp2"),
+    library("COpenSSL"),
+    library("CSQLite"),
+    library("CMariaDB"),
+    library("CYAML"),
+    library("CQREncode"),
+    library("CMaxMind"),
+    library("CMicroHTTPD"),
+    library("CCurl"),
+    library("CExpat"),
+    library("CSeccomp"),
+    library("CPKCS11"))
+
+/// Values, formats, cryptography, the clock and the log: the foundation of all other wings.
+let base = wing(
+    "Base",
+    module("Bytes", ["CLinux"]),
+    module("World", ["CLinux"]),
+    module("JSON"),
+    module("Metrics"),
+    module("YAML", ["CYAML"]),
+    module("QR", ["CQREncode"]),
+    module("Crypto", ["Bytes", "COpenSSL", "JSON", "World"]),
+    module("Log", ["CLinux", "World"]))
+
+/// The content of messages, and the outcomes of sending them. No sockets.
+let messages = wing(
+    "Messages",
+    module("GSM"),
+    module("Pushing", ["World"]),
+    module("Messaging"),
+    module("Calling", ["World"]),
+    module("Webhooks", ["Bytes", "Crypto", "World"]),
+    module("Wording", ["Bytes", "World"]))
+
+/// The event loop, TLS and HTTP.
+let network = wing(
+    "Network",
+    module("EventLoop", ["CLinux", "World"]),
+    module("HTTP"),
+    module("TLS", ["Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop"]),
+    module("Curl", ["Bytes", "CCurl", "CLinux", "EventLoop", "HTTP", "World"]),
+    module("HTTP1", ["CMicroHTTPD", "EventLoop", "HTTP", "Log"]),
+    module("HTTP2", ["Bytes", "CLinux", "CNghttp2", "Crypto", "EventLoop", "HTTP", "Log", "TLS", "World"]))
+
+/// The product itself: no sockets, no SQL, no C.
+let product = wing(
+    "Product",
+    module("Domain", ["Bytes", "Crypto", "JSON", "World"]),
+    module(
+        "Relay",
+        [
+            "Bytes", "Calling", "Crypto", "Domain", "JSON", "Log", "Messaging", "Metrics", "Pushing", "Webhooks",
+            "World",
+        ]),
+    module("API", ["Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "World"]))
+
+/// The databases: the store, and the locations of addresses.
+let storage = wing(
+    "Storage",
+    module("Geo", ["CLinux", "CMaxMind", "Domain", "World"]),
+    module(
+        "Storage",
+        ["Bytes", "CMariaDB", "CSQLite", "Calling", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World"]))
+
+/// The senders of pushes, mails, text messages and webhooks.
+let delivery = wing(
+    "Delivery",
+    module("SMPP", ["Bytes", "EventLoop", "GSM", "TLS", "World"]),
+    module("APNs", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS", "World"]),
+    module("WebPush", ["Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "JSON", "Log", "Pushing", "World"]),
+    module(
+        "Texting",
+        ["Bytes", "Curl", "Domain", "EventLoop", "GSM", "HTTP", "JSON", "Log", "Messaging", "SMPP", "World"]),
+    module(
+        "Couriers",
+        [
+            "APNs", "Bytes", "Calling", "Curl", "Domain", "GSM", "HTTP", "JSON", "Log", "Messaging", "Pushing", "Relay",
+            "Texting", "WebPush", "Wording", "World",
+        ]))
+
+/// Keys outside the relay, and the restrictions of its process.
+let security = wing(
+    "Security",
+    module("Hardening", ["CLinux", "CSeccomp"]),
+    module("PKCS11", ["Bytes", "CPKCS11", "Crypto"]),
+    module("Seeds", ["Bytes", "CExpat", "Crypto", "World"]),
+    module("KeyService", ["Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World"]))
+
+/// The other ends of connections: websites, phones and a push service. They know nothing of the product.
+let clients = wing(
+    "Clients",
+    module(
+        "TwoefayClient", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "Webhooks", "World"]),
+    module("Phone", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World"]),
+    module(
+        "FakeAPNs", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World", "YAML"]))
+
+/// Settings, assembly, and the programs.
+let programs = wing(
+    "Programs",
+    module(
+        "Daemon",
+        [
+            "API", "APNs", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "Geo", "HTTP",
+            "HTTP1", "HTTP2", "Hardening", "JSON", "KeyService", "Log", "Messaging", "Metrics", "PKCS11", "QR", "Relay",
+            "SMPP", "Storage", "TLS", "Texting", "WebPush", "Webhooks", "Wording", "World", "YAML",
+        ]),
+    module(
+        "Demo",
+        [
+            "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP1", "HTTP2", "JSON",
+            "Log", "Phone", "QR", "Relay", "Storage", "TLS", "TwoefayClient", "Webhooks", "World",
+        ],
+        // Pages/Embedded has them as Swift.
+        exclude: ["Pages/Assets"]),
+    program("twoefayd", ["CLinux", "Daemon"]),
+    program("twoefay-keys", ["Daemon"]),
+    program(
+        "twoefay",
+        [
+            "Bytes", "CLinux", "Calling", "Couriers", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop",
+            "FakeAPNs", "GSM", "HTTP", "JSON", "Log", "Messaging", "Phone", "QR", "Relay", "Seeds", "Storage", "TLS",
+            "Texting", "Webhooks", "Wording", "World",
+        ]))
+
+/// Tests: one folder per module.
+let suites = [
+    module(
+        "TestSupport",
+        [
+            "API", "Bytes", "CLinux", "Calling", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs",
+            "GSM", "HTTP", "HTTP2", "JSON", "Log", "Messaging", "Metrics", "Pushing", "Relay", "SMPP", "Storage", "TLS",
+            "WebPush", "Webhooks", "World",
+        ], path: "Tests/TestSupport"),
+    tests(
+        "API",
+        [
+            "API", "Bytes", "Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Log", "Metrics", "Pushing", "Relay",
+            "Storage", "TestSupport", "World",
+        ]),
+    tests(
+        "APNs",
+        [
+            "APNs", "Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS",
+            "TestSupport", "World",
+        ]),
+    tests("Bytes", ["Bytes", "CLinux", "TestSupport"]),
+    tests("Calling", ["Calling", "TestSupport", "World"]),
+    tests(
+        "Couriers",
+        [
+            "APNs", "Bytes", "Calling", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "HTTP", "HTTP2", "JSON",
+            "Log", "Messaging", "Pushing", "Relay", "TestSupport", "Texting", "TLS", "WebPush", "Wording", "World",
+        ]),
+    tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
+    tests("Curl", ["Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
+    tests(
+        "Daemon",
+        [
+            "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Domain", "EventLoop", "HTTP", "Hardening", "Log",
+            "Metrics", "QR", "Relay", "SMPP", "Storage", "TestSupport", "Texting", "World",
+        ]),
+    tests(
+        "Demo",
+        [
+            "Bytes", "Crypto", "Demo", "EventLoop", "Geo", "HTTP", "HTTP1", "JSON", "Log", "Phone", "TLS",
+            "TestSupport", "TwoefayClient", "World", "twoefay", "twoefayd",
+        ]),
+    tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "TestSupport", "World"]),
+    tests(
+        "EndToEnd",
+        [
+            "Bytes", "CLinux", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "TestSupport", "TLS",
+            "World", "twoefay", "twoefayd",
+        ]),
+    tests("EventLoop", ["EventLoop", "World"]),
+    tests(
+        "FakeAPNs",
+        ["Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "TLS", "TestSupport", "World"]),
+    tests(
+        "Faults",
+        [
+            "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log",
+            "Relay", "Storage", "TestSupport", "TLS", "WebPush", "Webhooks", "World", "twoefay", "twoefay-keys",
+            "twoefayd",
+        ]),
+    tests("Geo", ["Geo", "TestSupport", "World"]),
+    tests("GSM", ["GSM"]),
+    tests("HTTP", ["HTTP"]),
+    tests("Hardening", ["CLinux", "Hardening", "TestSupport"]),
+    tests("HTTP1", ["EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
+    tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
+    tests("JSON", ["JSON"]),
+    tests("Log", ["JSON", "Log", "World"]),
+    tests("Metrics", ["Metrics", "TestSupport"]),
+    tests(
+        "KeyService",
+        [
+            "Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "JSON", "KeyService", "Log", "Relay", "TestSupport",
+            "World",
+        ]),
+    tests(
+        "Phone",
+        [
+            "Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "JSON", "Phone", "TLS", "TestSupport", "World", "twoefay",
+            "twoefayd",
+        ], scripts: ["Page"]),
+    tests(
+        "Program",
+        [
+            "Bytes", "Crypto", "Daemon", "Domain", "JSON", "Log", "Storage", "TestSupport", "World", "twoefay",
+            "twoefayd",
+        ]),
+    tests("QR", ["QR"]),
+    tests(
+        "Relay",
+        [
+            "Bytes", "Calling", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Messaging", "Metrics", "Pushing",
+            "Relay", "Storage", "TestSupport", "Webhooks", "World",
+        ]),
+    tests("Seeds", ["Bytes", "Seeds", "TestSupport", "World"]),
+    tests(
+        "Simulation",
+        [
+            "Bytes", "Calling", "Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Pushing", "Relay", "Storage",
+            "TestSupport", "Webhooks", "World",
+        ]),
+    tests("SMPP", ["Bytes", "Crypto", "EventLoop", "GSM", "SMPP", "TLS", "TestSupport", "World"]),
+    tests(
+        "Storage",
+        [
+            "Bytes", "CLinux", "Calling", "Crypto", "Domain", "EventLoop", "Log", "Relay", "Storage", "TestSupport",
+            "World",
+        ]),
+    tests("TestSupport", ["TestSupport"]),
+    tests("TLS", ["Bytes", "Crypto", "EventLoop", "TLS", "TestSupport", "World"]),
+    tests(
+        "Texting",
+        [
+            "Bytes", "Curl", "Domain", "EventLoop", "GSM", "HTTP", "JSON", "Log", "Messaging", "SMPP", "TestSupport",
+            "Texting", "World",
+        ]),
+    tests("Tour", ["JSON", "TestSupport", "twoefay", "twoefayd"], scripts: ["Script"]),
+    tests(
+        "TwoefayClient",
+        [
+            "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "TLS", "TestSupport", "TwoefayClient", "Webhooks",
+            "World", "twoefay", "twoefayd",
+        ]),
+    tests("Webhooks", ["Bytes", "TestSupport", "Webhooks", "World"]),
+    tests(
+        "WebPush",
+        [
+            "Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS", "TestSupport",
+            "WebPush", "World",
+        ]),
+    tests("Wording", ["Bytes", "GSM", "Wording", "World"]),
+    tests("World", ["World"]),
+    tests("YAML", ["YAML"]),
+]
 let package = Package(
     name: "twoefay",
     products: [
@@ -44,288 +316,14 @@ let package = Package(
             name: "parts",
             targets: [
                 "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2",
-                "JSON",
-                "Log",
-                "Messaging", "Metrics", "Pushing", "Relay", "Storage", "TLS", "Webhooks", "Wording", "World",
+                "JSON", "Log", "Messaging", "Metrics", "Pushing", "Relay", "Storage", "TLS", "Webhooks", "Wording",
+                "World",
             ]),
         .library(name: "APNs", targets: ["APNs"]),
         // For websites in Swift, with the modules whose types it speaks in: docs/website-guide.md.
         .library(name: "TwoefayClient", targets: ["TwoefayClient", "Bytes", "Crypto", "JSON", "Webhooks", "World"]),
     ],
     targets: [
-        // C libraries, each touched by the one module that names it below.
-        library("CLinux"), library("CNghttp2"), library("COpenSSL"), library("CSQLite"), library("CMariaDB"),
-        library("CYAML"), library("CQREncode"), library("CMaxMind"), library("CMicroHTTPD"),
-        library("CCurl"), library("CExpat"), library("CSeccomp"), library("CPKCS11"),
-
-        // Leaves.
-        module("Bytes", ["CLinux"]),
-        module("GSM"),
-        module("World", ["CLinux"]),
-        module("JSON"),
-        module("Log", ["CLinux", "World"]),
-        module("YAML", ["CYAML"]),
-        module("QR", ["CQREncode"]),
-        module("Crypto", ["Bytes", "COpenSSL", "JSON", "World"]),
-        module("PKCS11", ["Bytes", "CPKCS11", "Crypto"]),
-        module("Seeds", ["Bytes", "CExpat", "Crypto", "World"]),
-        module("HTTP"),
-        module("Hardening", ["CLinux", "CSeccomp"]),
-        module("Metrics"),
-        module("Pushing", ["World"]),
-        module("Messaging"),
-        module("Calling", ["World"]),
-        module("Webhooks", ["Bytes", "Crypto", "World"]),
-        module("Wording", ["Bytes", "World"]),
-
-        // How bytes come and go.
-        module("EventLoop", ["CLinux", "World"]),
-        module("TLS", ["Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop"]),
-        module("Curl", ["Bytes", "CCurl", "CLinux", "EventLoop", "HTTP", "World"]),
-        module("SMPP", ["Bytes", "EventLoop", "GSM", "TLS", "World"]),
-        module("HTTP1", ["CMicroHTTPD", "EventLoop", "HTTP", "Log"]),
-        module("HTTP2", ["Bytes", "CLinux", "CNghttp2", "Crypto", "EventLoop", "HTTP", "Log", "TLS", "World"]),
-
-        // For whoever sends through Apple: depends on nothing of the relay.
-        module(
-            "APNs",
-            ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS", "World"]),
-
-        // The same for the push services of browsers.
-        module(
-            "WebPush", ["Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "JSON", "Log", "Pushing", "World"]),
-
-        // The same for gateways that carry text messages.
-        module(
-            "Texting",
-            [
-                "Bytes", "Curl", "Domain", "EventLoop", "GSM", "HTTP", "JSON", "Log", "Messaging", "SMPP", "World",
-            ]),
-
-        // For websites: depends on nothing of the relay.
-        module(
-            "TwoefayClient",
-            ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "Webhooks", "World"]),
-
-        // The product.
-        module("Domain", ["Bytes", "Crypto", "JSON", "World"]),
-        module("Geo", ["CLinux", "CMaxMind", "Domain", "World"]),
-        module(
-            "Relay",
-            [
-                "Bytes", "Calling", "Crypto", "Domain", "JSON", "Log", "Messaging", "Metrics", "Pushing", "Webhooks",
-                "World",
-            ]),
-        module("API", ["Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "World"]),
-
-        // What stands behind the product's ports.
-        module(
-            "Storage",
-            [
-                "Bytes", "CMariaDB", "CSQLite", "Calling", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay",
-                "World",
-            ]),
-        module(
-            "Couriers",
-            [
-                "APNs", "Bytes", "Calling", "Curl", "Domain", "GSM", "HTTP", "JSON", "Log", "Messaging", "Pushing",
-                "Relay",
-                "Texting", "WebPush", "Wording", "World",
-            ]),
-
-        // The other end of the relay's port for keys, in a process of its own.
-        module(
-            "KeyService",
-            ["Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World"]),
-
-        // The device side.
-        module("Phone", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World"]),
-
-        // Settings and assembly, and the programs.
-        module(
-            "Daemon",
-            [
-                "API", "APNs", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "Geo", "HTTP",
-                "HTTP1",
-                "HTTP2",
-                "Hardening",
-                "JSON", "KeyService", "Log", "Messaging", "Metrics", "PKCS11", "QR", "Relay", "SMPP", "Storage", "TLS",
-                "Texting",
-                "WebPush",
-                "Webhooks",
-                "Wording",
-                "World", "YAML",
-            ]),
-        module(
-            "FakeAPNs",
-            ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World", "YAML"]),
-        module(
-            "Demo",
-            [
-                "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP1", "HTTP2",
-                "JSON",
-                "Log",
-                "Phone", "QR", "Relay", "Storage", "TLS", "TwoefayClient", "Webhooks", "World",
-            ],
-            // Sources/Demo/Pages/Embedded has them as Swift.
-            exclude: ["Pages/Assets"]),
-        program("twoefayd", ["CLinux", "Daemon"]),
-        program("twoefay-keys", ["Daemon"]),
-        program(
-            "twoefay",
-            [
-                "Bytes", "CLinux", "Calling", "Couriers", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop",
-                "FakeAPNs",
-                "GSM", "HTTP", "JSON", "Log", "Messaging", "Phone", "QR", "Relay", "Seeds", "Storage", "TLS", "Texting",
-                "Webhooks", "Wording", "World",
-            ]),
-
-        // Tests: one folder per module.
-        module(
-            "TestSupport",
-            [
-                "API", "Bytes", "CLinux", "Calling", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop",
-                "FakeAPNs", "GSM",
-                "HTTP",
-                "HTTP2",
-                "JSON", "Log", "Messaging", "Metrics", "Pushing", "Relay", "SMPP", "Storage", "TLS", "WebPush",
-                "Webhooks",
-                "World",
-            ], path: "Tests/TestSupport"),
-        tests(
-            "API",
-            [
-                "API", "Bytes", "Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Log", "Metrics", "Pushing", "Relay",
-                "Storage", "TestSupport",
-                "World",
-            ]),
-        tests(
-            "APNs",
-            [
-                "APNs", "Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS",
-                "TestSupport", "World",
-            ]),
-        tests("Bytes", ["Bytes", "CLinux", "TestSupport"]),
-        tests("Calling", ["Calling", "TestSupport", "World"]),
-        tests(
-            "Couriers",
-            [
-                "APNs", "Bytes", "Calling", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "HTTP", "HTTP2",
-                "JSON",
-                "Log", "Messaging", "Pushing", "Relay", "TestSupport", "Texting", "TLS", "WebPush", "Wording", "World",
-            ]),
-        tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
-        tests(
-            "Curl", ["Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
-        tests(
-            "Daemon",
-            [
-                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Domain", "EventLoop", "HTTP", "Hardening",
-                "Log", "Metrics", "QR", "Relay", "SMPP", "Storage", "TestSupport", "Texting", "World",
-            ]),
-        tests(
-            "Demo",
-            [
-                "Bytes", "Crypto", "Demo", "EventLoop", "Geo", "HTTP", "HTTP1", "JSON", "Log", "Phone", "TLS",
-                "TestSupport", "TwoefayClient", "World", "twoefay", "twoefayd",
-            ]),
-        tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "TestSupport", "World"]),
-        tests(
-            "EndToEnd",
-            [
-                "Bytes", "CLinux", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "TestSupport",
-                "TLS", "World", "twoefay", "twoefayd",
-            ]),
-        tests("EventLoop", ["EventLoop", "World"]),
-        tests(
-            "FakeAPNs",
-            ["Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "TLS", "TestSupport", "World"]),
-        tests(
-            "Faults",
-            [
-                "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON",
-                "Log", "Relay",
-                "Storage", "TestSupport", "TLS", "WebPush", "Webhooks", "World", "twoefay", "twoefay-keys", "twoefayd",
-            ]),
-        tests("Geo", ["Geo", "TestSupport", "World"]),
-        tests("GSM", ["GSM"]),
-        tests("HTTP", ["HTTP"]),
-        tests("Hardening", ["CLinux", "Hardening", "TestSupport"]),
-        tests("HTTP1", ["EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
-        tests(
-            "HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
-        tests("JSON", ["JSON"]),
-        tests("Log", ["JSON", "Log", "World"]),
-        tests("Metrics", ["Metrics", "TestSupport"]),
-        tests(
-            "KeyService",
-            [
-                "Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "JSON", "KeyService", "Log", "Relay", "TestSupport",
-                "World",
-            ]),
-        tests(
-            "Phone",
-            [
-                "Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "JSON", "Phone", "TLS", "TestSupport", "World",
-                "twoefay", "twoefayd",
-            ], scripts: ["Page"]),
-        tests(
-            "Program",
-            [
-                "Bytes", "Crypto", "Daemon", "Domain", "JSON", "Log", "Storage", "TestSupport", "World", "twoefay",
-                "twoefayd",
-            ]),
-        tests("QR", ["QR"]),
-        tests(
-            "Relay",
-            [
-                "Bytes", "Calling", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Messaging", "Metrics", "Pushing",
-                "Relay",
-                "Storage",
-                "TestSupport",
-                "Webhooks",
-                "World",
-            ]),
-        tests("Seeds", ["Bytes", "Seeds", "TestSupport", "World"]),
-        tests(
-            "Simulation",
-            [
-                "Bytes", "Calling", "Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Pushing", "Relay", "Storage",
-                "TestSupport", "Webhooks", "World",
-            ]),
-        tests("SMPP", ["Bytes", "Crypto", "EventLoop", "GSM", "SMPP", "TLS", "TestSupport", "World"]),
-        tests(
-            "Storage",
-            [
-                "Bytes", "CLinux", "Calling", "Crypto", "Domain", "EventLoop", "Log", "Relay", "Storage", "TestSupport",
-                "World",
-            ]),
-        tests("TestSupport", ["TestSupport"]),
-        tests("TLS", ["Bytes", "Crypto", "EventLoop", "TLS", "TestSupport", "World"]),
-        tests(
-            "Texting",
-            [
-                "Bytes", "Curl", "Domain", "EventLoop", "GSM", "HTTP", "JSON", "Log", "Messaging", "SMPP",
-                "TestSupport",
-                "Texting",
-                "World",
-            ]),
-        tests("Tour", ["JSON", "TestSupport", "twoefay", "twoefayd"], scripts: ["Script"]),
-        tests(
-            "TwoefayClient",
-            [
-                "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "TLS", "TestSupport", "TwoefayClient",
-                "Webhooks", "World", "twoefay", "twoefayd",
-            ]),
-        tests("Webhooks", ["Bytes", "TestSupport", "Webhooks", "World"]),
-        tests(
-            "WebPush",
-            [
-                "Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS",
-                "TestSupport", "WebPush", "World",
-            ]),
-        tests("Wording", ["Bytes", "GSM", "Wording", "World"]),
-        tests("World", ["World"]),
-        tests("YAML", ["YAML"]),
-    ]
+        c, base, messages, network, product, storage, delivery, security, clients, programs, suites,
+    ].flatMap { $0 }
 )

@@ -51,9 +51,9 @@ import Testing
     /// How many statements the verbs have, counted in their sources.
     private static func statementsInSources() throws -> Int {
         let folder = "\(#filePath)".split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
-        let files = TemporaryDirectory.names(in: "\(folder)/Sources/Storage/SQL")
+        let files = TemporaryDirectory.names(in: "\(folder)/Sources/Storage/Storage/SQL")
         return try files.reduce(0) { count, file in
-            let text = try TextFile.read("\(folder)/Sources/Storage/SQL/\(file)")
+            let text = try TextFile.read("\(folder)/Sources/Storage/Storage/SQL/\(file)")
             return count + text.split(separator: "\n").filter { $0.contains(" = Statement(") }.count
         }
     }

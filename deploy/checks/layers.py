@@ -24,18 +24,18 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 # Each C library has the modules that may touch it. CLinux is the system's own headers: anybody's below the product.
 C_USERS = {
-    "CNghttp2": ["Sources/HTTP2/"],
-    "COpenSSL": ["Sources/Crypto/", "Sources/TLS/"],
-    "CSQLite": ["Sources/Storage/SQLite/"],
-    "CMariaDB": ["Sources/Storage/MariaDB/"],
-    "CYAML": ["Sources/YAML/"],
-    "CQREncode": ["Sources/QR/"],
-    "CMaxMind": ["Sources/Geo/"],
-    "CMicroHTTPD": ["Sources/HTTP1/"],
-    "CCurl": ["Sources/Curl/"],
-    "CExpat": ["Sources/Seeds/"],
-    "CSeccomp": ["Sources/Hardening/"],
-    "CPKCS11": ["Sources/PKCS11/"],
+    "CNghttp2": ["Sources/Network/HTTP2/"],
+    "COpenSSL": ["Sources/Base/Crypto/", "Sources/Network/TLS/"],
+    "CSQLite": ["Sources/Storage/Storage/SQLite/"],
+    "CMariaDB": ["Sources/Storage/Storage/MariaDB/"],
+    "CYAML": ["Sources/Base/YAML/"],
+    "CQREncode": ["Sources/Base/QR/"],
+    "CMaxMind": ["Sources/Storage/Geo/"],
+    "CMicroHTTPD": ["Sources/Network/HTTP1/"],
+    "CCurl": ["Sources/Network/Curl/"],
+    "CExpat": ["Sources/Security/Seeds/"],
+    "CSeccomp": ["Sources/Security/Hardening/"],
+    "CPKCS11": ["Sources/Security/PKCS11/"],
 }
 
 # The product knows no socket, no SQL and no C: whatever else changes, these may not appear among its dependencies.
@@ -51,6 +51,7 @@ TOOLCHAIN_FOR_TESTS = ["Testing"]
 
 # Where a promise that the compiler cannot check is allowed, always with its guard stated above it.
 UNCHECKED = [
-    "Sources/EventLoop/", "Sources/TLS/", "Sources/HTTP2/", "Sources/Crypto/", "Sources/Bytes/SecretStorage.swift",
-    "Sources/Storage/SQLite/", "Sources/Storage/MariaDB/", "Sources/Geo/", "Sources/HTTP1/",
+    "Sources/Base/Bytes/SecretStorage.swift", "Sources/Base/Crypto/",
+    "Sources/Network/EventLoop/", "Sources/Network/TLS/", "Sources/Network/HTTP1/", "Sources/Network/HTTP2/",
+    "Sources/Storage/Storage/SQLite/", "Sources/Storage/Storage/MariaDB/", "Sources/Storage/Geo/",
 ]

@@ -8,12 +8,12 @@ SCHEMA = "CREATE TABLE users (id binary(16)); -- not NOW()\nCREATE VIEW Users AS
 
 # What a small but right project looks like. Every bad sample is this with one file added or replaced.
 GOOD = {
-    "Sources/World/Clock.swift": "import CLinux\nlet moment = clock_gettime(0, nil)\n",
-    "Sources/EventLoop/Loop.swift": "import World\n" + UNCHECKED_GOOD + "func go() { Task.immediate {} }\n",
-    "Sources/Relay/Ask.swift": "import World // Task { }\nlet text = \"try! Task { } \\(one(\"NOW()\"))\" /* usleep( */\n"
+    "Sources/Base/World/Clock.swift": "import CLinux\nlet moment = clock_gettime(0, nil)\n",
+    "Sources/Network/EventLoop/Loop.swift": "import World\n" + UNCHECKED_GOOD + "func go() { Task.immediate {} }\n",
+    "Sources/Product/Relay/Ask.swift": "import World // Task { }\nlet text = \"try! Task { } \\(one(\"NOW()\"))\" /* usleep( */\n"
                                "func dispatchTask(_: Int) {}\nfunc sleep(for: Int) { loop.sleep(for: 1) }\nlet number = Int.random(in: 0..<9, using: &chance)\n",
-    "Sources/Storage/SQL/Ask.swift": "let ask = \"INSERT INTO users VALUES (?)\"\n",
-    "Sources/Storage/SQLite/Engine.swift": "import CSQLite\n// INSERT INTO users\nlet begin = \"BEGIN IMMEDIATE\"\n",
+    "Sources/Storage/Storage/SQL/Ask.swift": "let ask = \"INSERT INTO users VALUES (?)\"\n",
+    "Sources/Storage/Storage/SQLite/Engine.swift": "import CSQLite\n// INSERT INTO users\nlet begin = \"BEGIN IMMEDIATE\"\n",
     "Tests/RelayTests/AskTests.swift": "@testable import Relay\nimport Testing\n",
     "schema.sql": SCHEMA,
     "docs/architecture.md": "`CLinux` `CSQLite` `World` `EventLoop` `Relay` `Storage`\n",
@@ -24,50 +24,55 @@ TARGETS = {
     "CLinux": [], "CSQLite": [], "World": ["CLinux"], "EventLoop": ["World"], "Relay": ["World"],
     "Storage": ["CSQLite", "Relay", "World"], "RelayTests": ["Relay"],
 }
+PATHS = {
+    "CLinux": "Sources/C/CLinux", "CSQLite": "Sources/C/CSQLite", "World": "Sources/Base/World",
+    "EventLoop": "Sources/Network/EventLoop", "Relay": "Sources/Product/Relay",
+    "Storage": "Sources/Storage/Storage", "RelayTests": "Tests/RelayTests",
+}
 
 # rule, file, its text
 BAD = [
     ("targets", "Sources/Stray/A.swift", ""),
-    ("imports", "Sources/Relay/A.swift", "import EventLoop\n"),
-    ("imports", "Sources/Relay/A.swift", "@preconcurrency internal import struct EventLoop.Loop\n"),
-    ("imports", "Sources/Relay/A.swift", "import Foundation\n"),
-    ("imports", "Sources/Relay/A.swift", "import FoundationEssentials\n"),
-    ("imports", "Sources/Relay/A.swift", "import Testing\n"),
-    ("imports", "Sources/Storage/SQL/A.swift", "import CSQLite\n"),
+    ("imports", "Sources/Product/Relay/A.swift", "import EventLoop\n"),
+    ("imports", "Sources/Product/Relay/A.swift", "@preconcurrency internal import struct EventLoop.Loop\n"),
+    ("imports", "Sources/Product/Relay/A.swift", "import Foundation\n"),
+    ("imports", "Sources/Product/Relay/A.swift", "import FoundationEssentials\n"),
+    ("imports", "Sources/Product/Relay/A.swift", "import Testing\n"),
+    ("imports", "Sources/Storage/Storage/SQL/A.swift", "import CSQLite\n"),
     ("imports", "Tests/RelayTests/A.swift", "import World\n"),
-    ("codable", "Sources/Relay/A.swift", "struct A: Codable {}\n"),
-    ("codable", "Sources/Relay/A.swift", "let a = JSONEncoder()\n"),
-    ("force-try", "Sources/Relay/A.swift", "let a = try! b()\n"),
-    ("tasks", "Sources/Relay/A.swift", "func a() { Task { } }\n"),
-    ("tasks", "Sources/Relay/A.swift", "let a = Task<Void, Never>(priority: .low) { }\n"),
-    ("tasks", "Sources/Relay/A.swift", "Task.detached { }\n"),
-    ("tasks", "Sources/Relay/A.swift", "try await Task.sleep(for: .seconds(1))\n"),
-    ("tasks", "Sources/Relay/A.swift", "let a = \"\\(Task { 1 })\"\n"),
-    ("blocking-sleep", "Sources/Relay/A.swift", "usleep(10)\n"),
-    ("blocking-sleep", "Sources/EventLoop/A.swift", "sleep(1)\n"),
-    ("blocking-sleep", "Sources/EventLoop/A.swift", "_ = Glibc.sleep(1)\n"),
-    ("threads", "Sources/Relay/A.swift", "pthread_create(&a, nil, b, nil)\n"),
-    ("chance", "Sources/Relay/A.swift", "let a = Int.random(in: 0..<10)\n"),
-    ("chance", "Sources/Relay/A.swift", "let a = names.shuffled()\n"),
-    ("clocks", "Sources/Relay/A.swift", "clock_gettime(CLOCK_REALTIME, &a)\n"),
+    ("codable", "Sources/Product/Relay/A.swift", "struct A: Codable {}\n"),
+    ("codable", "Sources/Product/Relay/A.swift", "let a = JSONEncoder()\n"),
+    ("force-try", "Sources/Product/Relay/A.swift", "let a = try! b()\n"),
+    ("tasks", "Sources/Product/Relay/A.swift", "func a() { Task { } }\n"),
+    ("tasks", "Sources/Product/Relay/A.swift", "let a = Task<Void, Never>(priority: .low) { }\n"),
+    ("tasks", "Sources/Product/Relay/A.swift", "Task.detached { }\n"),
+    ("tasks", "Sources/Product/Relay/A.swift", "try await Task.sleep(for: .seconds(1))\n"),
+    ("tasks", "Sources/Product/Relay/A.swift", "let a = \"\\(Task { 1 })\"\n"),
+    ("blocking-sleep", "Sources/Product/Relay/A.swift", "usleep(10)\n"),
+    ("blocking-sleep", "Sources/Network/EventLoop/A.swift", "sleep(1)\n"),
+    ("blocking-sleep", "Sources/Network/EventLoop/A.swift", "_ = Glibc.sleep(1)\n"),
+    ("threads", "Sources/Product/Relay/A.swift", "pthread_create(&a, nil, b, nil)\n"),
+    ("chance", "Sources/Product/Relay/A.swift", "let a = Int.random(in: 0..<10)\n"),
+    ("chance", "Sources/Product/Relay/A.swift", "let a = names.shuffled()\n"),
+    ("clocks", "Sources/Product/Relay/A.swift", "clock_gettime(CLOCK_REALTIME, &a)\n"),
     ("sleeping-tests", "Tests/RelayTests/A.swift", "try await Task.sleep(for: .seconds(1))\n"),
-    ("names", "Sources/Relay/UserManager.swift", ""),
-    ("names", "Sources/Relay/StringUtils/A.swift", ""),
-    ("names", "Sources/Relay/A.swift", "final class ConnectionManager {}\n"),
-    ("unfinished", "Sources/Relay/A.swift", "// TODO: the rest\n"),
-    ("unchecked", "Sources/Relay/A.swift", UNCHECKED_GOOD),
-    ("unchecked", "Sources/EventLoop/A.swift", "/// A box.\npublic struct Box: @unchecked Sendable {}\n"),
-    ("unchecked", "Sources/EventLoop/A.swift", "// Guard: none of this one's.\n\nnonisolated(unsafe) var a = 1\n"),
-    ("sql-asks-outside", "Sources/Storage/SQL/A.swift", "let a = \"SELECT 1 WHERE due < NOW()\"\n"),
+    ("names", "Sources/Product/Relay/UserManager.swift", ""),
+    ("names", "Sources/Product/Relay/StringUtils/A.swift", ""),
+    ("names", "Sources/Product/Relay/A.swift", "final class ConnectionManager {}\n"),
+    ("unfinished", "Sources/Product/Relay/A.swift", "// TODO: the rest\n"),
+    ("unchecked", "Sources/Product/Relay/A.swift", UNCHECKED_GOOD),
+    ("unchecked", "Sources/Network/EventLoop/A.swift", "/// A box.\npublic struct Box: @unchecked Sendable {}\n"),
+    ("unchecked", "Sources/Network/EventLoop/A.swift", "// Guard: none of this one's.\n\nnonisolated(unsafe) var a = 1\n"),
+    ("sql-asks-outside", "Sources/Storage/Storage/SQL/A.swift", "let a = \"SELECT 1 WHERE due < NOW()\"\n"),
     ("sql-asks-outside", "schema.sql", "CREATE TABLE a (at DATETIME(3) DEFAULT CURRENT_TIMESTAMP);\n"),
     ("sql-asks-outside", "schema.sql", "CREATE TABLE a (id binary(16) /*M! DEFAULT UUID() */);\n"),
-    ("tables-in-engines", "Sources/Storage/SQLite/A.swift", "let a = \"SELECT 1 FROM users\"\n"),
-    ("length", "Sources/Relay/A.swift", "\n" * 501),
+    ("tables-in-engines", "Sources/Storage/Storage/SQLite/A.swift", "let a = \"SELECT 1 FROM users\"\n"),
+    ("length", "Sources/Product/Relay/A.swift", "\n" * 501),
     ("machine-paths", "README.md", "cd /home/" + "somebody/twoefay\n"),
     ("machine-paths", "deploy/x", "cp /roo" + "t/x .\n"),
     ("documented", "docs/architecture.md", "`CLinux` `CSQLite` `World` `EventLoop` Relay `Storage`\n"),
-    ("allow", "deploy/check-allow", "length Sources/Relay/Ask.swift it was long once\n"),
-    ("allow", "deploy/check-allow", "length Sources/Relay/Ask.swift\n"),
+    ("allow", "deploy/check-allow", "length Sources/Product/Relay/Ask.swift it was long once\n"),
+    ("allow", "deploy/check-allow", "length Sources/Product/Relay/Ask.swift\n"),
 ]
 
 # The same, where the fault is in Package.swift: rule, target, its dependencies
@@ -86,7 +91,7 @@ def breaches(files, targets):
                 file.write(text)
         package = {"targets": [
             {"name": name, "type": "test" if name.endswith("Tests") else "regular",
-             "path": ("Tests/" if name.endswith("Tests") else "Sources/") + name,
+             "path": PATHS.get(name, f"Sources/{name}"),
              "dependencies": [{"byName": [other, None]} for other in dependencies]}
             for name, dependencies in targets.items()]}
         return rules.check(rules.Project(root, package))
@@ -94,7 +99,8 @@ def breaches(files, targets):
 
 def run():
     wrong = [f"the good sample was refused: {breach}" for breach in breaches(GOOD, TARGETS)]
-    long = {**GOOD, "Sources/Relay/A.swift": "\n" * 501, "deploy/check-allow": "length Sources/Relay/A.swift a table\n"}
+    long = {**GOOD, "Sources/Product/Relay/A.swift": "\n" * 501,
+            "deploy/check-allow": "length Sources/Product/Relay/A.swift a table\n"}
     wrong += [f"an allowed file was refused: {breach}" for breach in breaches(long, TARGETS)]
     cases = [(name, {**GOOD, path: text}, TARGETS, f"{path}: {text[:60]!r}") for name, path, text in BAD]
     cases += [(name, GOOD, {**TARGETS, target: on}, f"{target} on {on}") for name, target, on in BAD_TARGETS]

@@ -10,7 +10,8 @@ struct PhonePage {
 
     init() throws {
         directory = try TemporaryDirectory()
-        let (assets, drivers) = ("\(Self.root)/Sources/Demo/Pages/Assets", "\(Self.root)/Tests/PhoneTests/Page")
+        let assets = "\(Self.root)/Sources/Programs/Demo/Pages/Assets"
+        let drivers = "\(Self.root)/Tests/PhoneTests/Page"
         for (from, name) in [assets, drivers].flatMap({ from in TemporaryDirectory.names(in: from).map { (from, $0) } })
         where name.hasSuffix("js") {
             try TextFile.write(try TextFile.bytes("\(from)/\(name)"), to: directory(name))
