@@ -10,11 +10,11 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// The targets of one wing: a directory of `Sources/`, with a folder for each module. docs/architecture.md says which wings
-/// a wing may import.
+/// The targets of one wing: a directory of `Sources/` with a folder for each module, and one of `Tests/` with their tests.
+/// docs/architecture.md says which wings a wing may import.
 func wing(_ name: String, _ targets: Target...) -> [Target] {
     for target in targets where target.path == nil {
-        target.path = "Sources/\(name)/\(target.name)"
+        target.path = "\(target.isTest ? "Tests" : "Sources")/\(name)/\(target.name)"
     }
     return targets
 }
@@ -32,8 +32,7 @@ func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 /// - Parameter scripts: a directory of what is not Swift, and is run as it stands.
 func tests(_ name: String, _ dependencies: [Target.Dependency], scripts: [String] = []) -> Target {
     .testTarget(
-        name: "\(name)Tests", dependencies: dependencies, path: "Tests/\(name)Tests", exclude: scripts,
-        swiftSettings: settings)
+        name: "\(name)Tests", dependencies: dependencies, exclude: scripts, swiftSettings: settings)
 }
 
 func library(_ name: String) -> Target {
@@ -67,7 +66,16 @@ let base = wing(
     module("YAML", ["CYAML"]),
     module("QR", ["CQREncode"]),
     module("Crypto", ["Bytes", "COpenSSL", "JSON", "World"]),
-    module("Log", ["CLinux", "World"]))
+    module("Log", ["CLinux", "World"]),
+
+    tests("Bytes", ["Bytes", "CLinux", "TestSupport"]),
+    tests("World", ["World"]),
+    tests("JSON", ["JSON"]),
+    tests("Metrics", ["Metrics", "TestSupport"]),
+    tests("YAML", ["YAML"]),
+    tests("QR", ["QR"]),
+    tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
+    tests("Log", ["JSON", "Log", "World"]))
 
 /// The content of messages, and the outcomes of sending them. No sockets.
 let messages = wing(
@@ -77,7 +85,12 @@ let messages = wing(
     module("Messaging"),
     module("Calling", ["World"]),
     module("Webhooks", ["Bytes", "Crypto", "World"]),
-    module("Wording", ["Bytes", "World"]))
+    module("Wording", ["Bytes", "World"]),
+
+    tests("GSM", ["GSM"]),
+    tests("Calling", ["Calling", "TestSupport", "World"]),
+    tests("Webhooks", ["Bytes", "TestSupport", "Webhooks", "World"]),
+    tests("Wording", ["Bytes", "GSM", "Wording", "World"]))
 
 /// The event loop, TLS and HTTP.
 let network = wing(
@@ -87,7 +100,14 @@ let network = wing(
     module("TLS", ["Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop"]),
     module("Curl", ["Bytes", "CCurl", "CLinux", "EventLoop", "HTTP", "World"]),
     module("HTTP1", ["CMicroHTTPD", "EventLoop", "HTTP", "Log"]),
-    module("HTTP2", ["Bytes", "CLinux", "CNghttp2", "Crypto", "EventLoop", "HTTP", "Log", "TLS", "World"]))
+    module("HTTP2", ["Bytes", "CLinux", "CNghttp2", "Crypto", "EventLoop", "HTTP", "Log", "TLS", "World"]),
+
+    tests("EventLoop", ["EventLoop", "World"]),
+    tests("HTTP", ["HTTP"]),
+    tests("TLS", ["Bytes", "Crypto", "EventLoop", "TLS", "TestSupport", "World"]),
+    tests("Curl", ["Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
+    tests("HTTP1", ["EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
+    tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]))
 
 /// The product itself: no sockets, no SQL, no C.
 let product = wing(
@@ -99,7 +119,21 @@ let product = wing(
             "Bytes", "Calling", "Crypto", "Domain", "JSON", "Log", "Messaging", "Metrics", "Pushing", "Webhooks",
             "World",
         ]),
-    module("API", ["Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "World"]))
+    module("API", ["Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "World"]),
+
+    tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "TestSupport", "World"]),
+    tests(
+        "Relay",
+        [
+            "Bytes", "Calling", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Messaging", "Metrics", "Pushing",
+            "Relay", "Storage", "TestSupport", "Webhooks", "World",
+        ]),
+    tests(
+        "API",
+        [
+            "API", "Bytes", "Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Log", "Metrics", "Pushing", "Relay",
+            "Storage", "TestSupport", "World",
+        ]))
 
 /// The databases: the store, and the locations of addresses.
 let storage = wing(
@@ -107,7 +141,15 @@ let storage = wing(
     module("Geo", ["CLinux", "CMaxMind", "Domain", "World"]),
     module(
         "Storage",
-        ["Bytes", "CMariaDB", "CSQLite", "Calling", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World"]))
+        ["Bytes", "CMariaDB", "CSQLite", "Calling", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World"]),
+
+    tests("Geo", ["Geo", "TestSupport", "World"]),
+    tests(
+        "Storage",
+        [
+            "Bytes", "CLinux", "Calling", "Crypto", "Domain", "EventLoop", "Log", "Relay", "Storage", "TestSupport",
+            "World",
+        ]))
 
 /// The senders of pushes, mails, text messages and webhooks.
 let delivery = wing(
@@ -123,6 +165,32 @@ let delivery = wing(
         [
             "APNs", "Bytes", "Calling", "Curl", "Domain", "GSM", "HTTP", "JSON", "Log", "Messaging", "Pushing", "Relay",
             "Texting", "WebPush", "Wording", "World",
+        ]),
+
+    tests("SMPP", ["Bytes", "Crypto", "EventLoop", "GSM", "SMPP", "TLS", "TestSupport", "World"]),
+    tests(
+        "APNs",
+        [
+            "APNs", "Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS",
+            "TestSupport", "World",
+        ]),
+    tests(
+        "WebPush",
+        [
+            "Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS", "TestSupport",
+            "WebPush", "World",
+        ]),
+    tests(
+        "Texting",
+        [
+            "Bytes", "Curl", "Domain", "EventLoop", "GSM", "HTTP", "JSON", "Log", "Messaging", "SMPP", "TestSupport",
+            "Texting", "World",
+        ]),
+    tests(
+        "Couriers",
+        [
+            "APNs", "Bytes", "Calling", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "HTTP", "HTTP2", "JSON",
+            "Log", "Messaging", "Pushing", "Relay", "TestSupport", "Texting", "TLS", "WebPush", "Wording", "World",
         ]))
 
 /// Keys outside the relay, and the restrictions of its process.
@@ -131,7 +199,16 @@ let security = wing(
     module("Hardening", ["CLinux", "CSeccomp"]),
     module("PKCS11", ["Bytes", "CPKCS11", "Crypto"]),
     module("Seeds", ["Bytes", "CExpat", "Crypto", "World"]),
-    module("KeyService", ["Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World"]))
+    module("KeyService", ["Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World"]),
+
+    tests("Hardening", ["CLinux", "Hardening", "TestSupport"]),
+    tests("Seeds", ["Bytes", "Seeds", "TestSupport", "World"]),
+    tests(
+        "KeyService",
+        [
+            "Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "JSON", "KeyService", "Log", "Relay", "TestSupport",
+            "World",
+        ]))
 
 /// The other ends of connections: websites, phones and a push service. They know nothing of the product.
 let clients = wing(
@@ -140,7 +217,23 @@ let clients = wing(
         "TwoefayClient", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "Webhooks", "World"]),
     module("Phone", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World"]),
     module(
-        "FakeAPNs", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World", "YAML"]))
+        "FakeAPNs", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World", "YAML"]),
+
+    tests(
+        "TwoefayClient",
+        [
+            "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "TLS", "TestSupport", "TwoefayClient", "Webhooks",
+            "World", "twoefay", "twoefayd",
+        ]),
+    tests(
+        "Phone",
+        [
+            "Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "JSON", "Phone", "TLS", "TestSupport", "World", "twoefay",
+            "twoefayd",
+        ], scripts: ["Page"]),
+    tests(
+        "FakeAPNs",
+        ["Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "TLS", "TestSupport", "World"]))
 
 /// Settings, assembly, and the programs.
 let programs = wing(
@@ -168,39 +261,8 @@ let programs = wing(
             "Bytes", "CLinux", "Calling", "Couriers", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop",
             "FakeAPNs", "GSM", "HTTP", "JSON", "Log", "Messaging", "Phone", "QR", "Relay", "Seeds", "Storage", "TLS",
             "Texting", "Webhooks", "Wording", "World",
-        ]))
+        ]),
 
-/// Tests: one folder per module.
-let suites = [
-    module(
-        "TestSupport",
-        [
-            "API", "Bytes", "CLinux", "Calling", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs",
-            "GSM", "HTTP", "HTTP2", "JSON", "Log", "Messaging", "Metrics", "Pushing", "Relay", "SMPP", "Storage", "TLS",
-            "WebPush", "Webhooks", "World",
-        ], path: "Tests/TestSupport"),
-    tests(
-        "API",
-        [
-            "API", "Bytes", "Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Log", "Metrics", "Pushing", "Relay",
-            "Storage", "TestSupport", "World",
-        ]),
-    tests(
-        "APNs",
-        [
-            "APNs", "Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS",
-            "TestSupport", "World",
-        ]),
-    tests("Bytes", ["Bytes", "CLinux", "TestSupport"]),
-    tests("Calling", ["Calling", "TestSupport", "World"]),
-    tests(
-        "Couriers",
-        [
-            "APNs", "Bytes", "Calling", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "HTTP", "HTTP2", "JSON",
-            "Log", "Messaging", "Pushing", "Relay", "TestSupport", "Texting", "TLS", "WebPush", "Wording", "World",
-        ]),
-    tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
-    tests("Curl", ["Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
     tests(
         "Daemon",
         [
@@ -212,18 +274,29 @@ let suites = [
         [
             "Bytes", "Crypto", "Demo", "EventLoop", "Geo", "HTTP", "HTTP1", "JSON", "Log", "Phone", "TLS",
             "TestSupport", "TwoefayClient", "World", "twoefay", "twoefayd",
-        ]),
-    tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "TestSupport", "World"]),
+        ]))
+
+/// Code that the test suites share.
+let support = wing(
+    "Support",
+    module(
+        "TestSupport",
+        [
+            "API", "Bytes", "CLinux", "Calling", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs",
+            "GSM", "HTTP", "HTTP2", "JSON", "Log", "Messaging", "Metrics", "Pushing", "Relay", "SMPP", "Storage", "TLS",
+            "WebPush", "Webhooks", "World",
+        ], path: "Tests/Support/TestSupport"),
+    tests("TestSupport", ["TestSupport"]))
+
+/// Tests of whole programs, and simulations of the relay.
+let system = wing(
+    "System",
     tests(
         "EndToEnd",
         [
             "Bytes", "CLinux", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "TestSupport", "TLS",
             "World", "twoefay", "twoefayd",
         ]),
-    tests("EventLoop", ["EventLoop", "World"]),
-    tests(
-        "FakeAPNs",
-        ["Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "TLS", "TestSupport", "World"]),
     tests(
         "Faults",
         [
@@ -231,80 +304,20 @@ let suites = [
             "Relay", "Storage", "TestSupport", "TLS", "WebPush", "Webhooks", "World", "twoefay", "twoefay-keys",
             "twoefayd",
         ]),
-    tests("Geo", ["Geo", "TestSupport", "World"]),
-    tests("GSM", ["GSM"]),
-    tests("HTTP", ["HTTP"]),
-    tests("Hardening", ["CLinux", "Hardening", "TestSupport"]),
-    tests("HTTP1", ["EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
-    tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
-    tests("JSON", ["JSON"]),
-    tests("Log", ["JSON", "Log", "World"]),
-    tests("Metrics", ["Metrics", "TestSupport"]),
-    tests(
-        "KeyService",
-        [
-            "Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "JSON", "KeyService", "Log", "Relay", "TestSupport",
-            "World",
-        ]),
-    tests(
-        "Phone",
-        [
-            "Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "JSON", "Phone", "TLS", "TestSupport", "World", "twoefay",
-            "twoefayd",
-        ], scripts: ["Page"]),
     tests(
         "Program",
         [
             "Bytes", "Crypto", "Daemon", "Domain", "JSON", "Log", "Storage", "TestSupport", "World", "twoefay",
             "twoefayd",
         ]),
-    tests("QR", ["QR"]),
-    tests(
-        "Relay",
-        [
-            "Bytes", "Calling", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Messaging", "Metrics", "Pushing",
-            "Relay", "Storage", "TestSupport", "Webhooks", "World",
-        ]),
-    tests("Seeds", ["Bytes", "Seeds", "TestSupport", "World"]),
     tests(
         "Simulation",
         [
             "Bytes", "Calling", "Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Pushing", "Relay", "Storage",
             "TestSupport", "Webhooks", "World",
         ]),
-    tests("SMPP", ["Bytes", "Crypto", "EventLoop", "GSM", "SMPP", "TLS", "TestSupport", "World"]),
-    tests(
-        "Storage",
-        [
-            "Bytes", "CLinux", "Calling", "Crypto", "Domain", "EventLoop", "Log", "Relay", "Storage", "TestSupport",
-            "World",
-        ]),
-    tests("TestSupport", ["TestSupport"]),
-    tests("TLS", ["Bytes", "Crypto", "EventLoop", "TLS", "TestSupport", "World"]),
-    tests(
-        "Texting",
-        [
-            "Bytes", "Curl", "Domain", "EventLoop", "GSM", "HTTP", "JSON", "Log", "Messaging", "SMPP", "TestSupport",
-            "Texting", "World",
-        ]),
-    tests("Tour", ["JSON", "TestSupport", "twoefay", "twoefayd"], scripts: ["Script"]),
-    tests(
-        "TwoefayClient",
-        [
-            "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "TLS", "TestSupport", "TwoefayClient", "Webhooks",
-            "World", "twoefay", "twoefayd",
-        ]),
-    tests("Webhooks", ["Bytes", "TestSupport", "Webhooks", "World"]),
-    tests(
-        "WebPush",
-        [
-            "Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS", "TestSupport",
-            "WebPush", "World",
-        ]),
-    tests("Wording", ["Bytes", "GSM", "Wording", "World"]),
-    tests("World", ["World"]),
-    tests("YAML", ["YAML"]),
-]
+    tests("Tour", ["JSON", "TestSupport", "twoefay", "twoefayd"], scripts: ["Script"]))
+
 let package = Package(
     name: "twoefay",
     products: [
@@ -324,6 +337,6 @@ let package = Package(
         .library(name: "TwoefayClient", targets: ["TwoefayClient", "Bytes", "Crypto", "JSON", "Webhooks", "World"]),
     ],
     targets: [
-        c, base, messages, network, product, storage, delivery, security, clients, programs, suites,
+        c, base, messages, network, product, storage, delivery, security, clients, programs, support, system,
     ].flatMap { $0 }
 )

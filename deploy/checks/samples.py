@@ -14,7 +14,7 @@ GOOD = {
                                "func dispatchTask(_: Int) {}\nfunc sleep(for: Int) { loop.sleep(for: 1) }\nlet number = Int.random(in: 0..<9, using: &chance)\n",
     "Sources/Storage/Storage/SQL/Ask.swift": "let ask = \"INSERT INTO users VALUES (?)\"\n",
     "Sources/Storage/Storage/SQLite/Engine.swift": "import CSQLite\n// INSERT INTO users\nlet begin = \"BEGIN IMMEDIATE\"\n",
-    "Tests/RelayTests/AskTests.swift": "@testable import Relay\nimport Testing\n",
+    "Tests/Product/RelayTests/AskTests.swift": "@testable import Relay\nimport Testing\n",
     "schema.sql": SCHEMA,
     "docs/architecture.md": "`CLinux` `CSQLite` `World` `EventLoop` `Relay` `Storage`\n",
     "README.md": "See /etc/twoefay and ~/x and /tmp/anything.\n",
@@ -27,7 +27,7 @@ TARGETS = {
 PATHS = {
     "CLinux": "Sources/C/CLinux", "CSQLite": "Sources/C/CSQLite", "World": "Sources/Base/World",
     "EventLoop": "Sources/Network/EventLoop", "Relay": "Sources/Product/Relay",
-    "Storage": "Sources/Storage/Storage", "RelayTests": "Tests/RelayTests",
+    "Storage": "Sources/Storage/Storage", "RelayTests": "Tests/Product/RelayTests",
 }
 
 # rule, file, its text
@@ -39,7 +39,7 @@ BAD = [
     ("imports", "Sources/Product/Relay/A.swift", "import FoundationEssentials\n"),
     ("imports", "Sources/Product/Relay/A.swift", "import Testing\n"),
     ("imports", "Sources/Storage/Storage/SQL/A.swift", "import CSQLite\n"),
-    ("imports", "Tests/RelayTests/A.swift", "import World\n"),
+    ("imports", "Tests/Product/RelayTests/A.swift", "import World\n"),
     ("codable", "Sources/Product/Relay/A.swift", "struct A: Codable {}\n"),
     ("codable", "Sources/Product/Relay/A.swift", "let a = JSONEncoder()\n"),
     ("force-try", "Sources/Product/Relay/A.swift", "let a = try! b()\n"),
@@ -55,7 +55,7 @@ BAD = [
     ("chance", "Sources/Product/Relay/A.swift", "let a = Int.random(in: 0..<10)\n"),
     ("chance", "Sources/Product/Relay/A.swift", "let a = names.shuffled()\n"),
     ("clocks", "Sources/Product/Relay/A.swift", "clock_gettime(CLOCK_REALTIME, &a)\n"),
-    ("sleeping-tests", "Tests/RelayTests/A.swift", "try await Task.sleep(for: .seconds(1))\n"),
+    ("sleeping-tests", "Tests/Product/RelayTests/A.swift", "try await Task.sleep(for: .seconds(1))\n"),
     ("names", "Sources/Product/Relay/UserManager.swift", ""),
     ("names", "Sources/Product/Relay/StringUtils/A.swift", ""),
     ("names", "Sources/Product/Relay/A.swift", "final class ConnectionManager {}\n"),

@@ -1,0 +1,118 @@
+import Bytes
+import Crypto
+import JSON
+import TestSupport
+import Testing
+import World
+
+@testable import Phone
+
+/// docs/device-protocol.md: its worked examples, made by another program with the key of RFC 6979, against this one.
+struct ProtocolPage {
+    let page: String
+    private let examples: [String: String]
+    let key: P256PrivateKey
+
+    init() throws {
+        let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
+        page = try TextFile.read("\(root)/docs/device-protocol.md")
+        var examples: [String: String] = [:]
+        var name: String?
+        for line in page.split(separator: "\n", omittingEmptySubsequences: false) {
+            let text = line.drop { $0 == " " }
+            if text.hasPrefix("```") {
+                // The language comes first.
+                let words = text.dropFirst(3).split(separator: " ").dropFirst()
+                name = name == nil && !words.isEmpty ? words.joined(separator: " ") : nil
+            } else if let name {
+                try #require(examples[name] == nil, "\(name) has one line")
+                examples[name] = String(text)
+            }
+        }
+        self.examples = examples
+        // RFC 6979, A.2.5.
+        let scalar = Hex.decode("c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721")
+        key = try P256PrivateKey(scalar: Secret(try #require(scalar)))
+    }
+
+    func example(_ name: String) throws -> String { try #require(examples[name], "\(name)") }
+
+    /// The members of that name.
+    func members(_ name: String) throws -> JSONObject {
+        try #require(try JSONReader.read(Array(try example(name).utf8)).object)
+    }
+
+    /// Checks the JWS of that name and gives what is before its signature.
+    func signed(_ name: String, _ algorithm: JWS.Algorithm = .es256, _ secret: Secret? = nil) throws -> String {
+        let jws = try example("\(name) jws")
+        let object = try JWS.parse(jws, algorithm: algorithm)
+        #expect(secret.map { object.verify($0) } ?? object.verify(key.publicKey), "\(name)")
+        let parts = jws.split(separator: ".")
+        #expect(Base64URL.decode(parts[0]) == Array(try example("\(name) header").utf8), "\(name)")
+        #expect(Base64URL.decode(parts[1]) == Array(try example("\(name) claims").utf8), "\(name)")
+        return String(jws.prefix(parts[0].count + 1 + parts[1].count))
+    }
+
+    func unsigned(_ jws: String) -> String { jws.split(separator: ".").dropLast().joined(separator: ".") }
+
+    private func enrolment() throws -> (enrolment: Enrolment, code: String, k: Secret) {
+        let uri = try #require(page.split(separator: "\n").first { $0.hasPrefix(ActivationURI.start) })
+        let activation = try ActivationURI(String(uri))
+        let claims = try #require(try JSONReader.read(Array(try example("enrol claims").utf8)).object)
+        let begun = try Enrolment(
+            activation, pushToken: claims["dev_token"]?.string, at: Timestamp(milliseconds: 0))
+        var object = try begun.json()
+        object["key"] = .string(String(decoding: try key.pem().reveal(), as: UTF8.self))
+        return (try Enrolment(object), activation.code, try #require(activation.websiteKey))
+    }
+
+    private func issuedAt(_ name: String) throws -> Timestamp {
+        let claims = try JSONReader.read(Array(try example("\(name) claims").utf8)).object
+        return Timestamp(seconds: try #require(claims?["iat"]?.integer))
+    }
+
+    @Test func namesTheKey() throws {
+        #expect(try example("jwk") == JSONWriter.text(.object(key.publicKey.jwk)))
+        #expect(try example("thumbprint") == key.publicKey.thumbprint)
+    }
+
+    @Test func showsTheProofAndTheBinding() throws {
+        let (enrolment, code, k) = try enrolment()
+        let proof = try Statement.enrolment(enrolment, code: code, at: try issuedAt("enrol"))
+        #expect(try unsigned(proof) == signed("enrol"))
+        _ = try signed("binding", .hs256, k)
+        #expect(try Statement.binding(enrolment, websiteKey: k) == example("binding jws"))
+    }
+
+    @Test func showsADecision() throws {
+        let claims = try #require(try JSONReader.read(Array(try example("decision claims").utf8)).object)
+        let context = Array(try example("context").utf8)
+        #expect(try Base64URL.decode(example("context base64url")) == context)
+        let entry: JSONObject = [
+            "challenge": claims["challenge"] ?? .null, "nonce": claims["nonce"] ?? .null,
+            "context": .string(try example("context base64url")), "expires_at": "2026-11-21T10:09:30.120Z",
+        ]
+        let question = try Question(.object(entry), website: "shop", now: try issuedAt("decision"))
+        let header = try #require(try JSONReader.read(Array(try example("decision header").utf8)).object)
+        let statement = try Statement.decision(
+            .approve(number: "47"), about: question, by: try enrolment().enrolment,
+            device: try #require(header["kid"]?.string), uv: .biometric, at: try issuedAt("decision"))
+        #expect(try unsigned(statement) == signed("decision"))
+        #expect(question.context.lines.contains { $0.label == "to" && $0.value == "Zoë Müller" })
+    }
+
+    @Test func showsDPoPAndAnotherPushToken() throws {
+        let claims = try #require(try JSONReader.read(Array(try example("dpop claims").utf8)).object)
+        let proof = try DPoP.proof(
+            "POST", "https://login.example.com:8080/pending", nonce: claims["nonce"]?.string,
+            id: try #require(claims["jti"]?.string), at: try issuedAt("dpop"), key: key)
+        #expect(try unsigned(proof) == signed("dpop"))
+        let header = try #require(try JSONReader.read(Array(try example("token header").utf8)).object)
+        let token = try #require(
+            try JSONReader.read(Array(try example("token claims").utf8)).object?["dev_token"]?.string)
+        let statement = try Statement.pushToken(
+            token, of: try enrolment().enrolment, device: try #require(header["kid"]?.string),
+            at: try issuedAt("token"))
+        #expect(try unsigned(statement) == signed("token"))
+    }
+}

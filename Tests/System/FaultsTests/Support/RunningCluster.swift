@@ -1,0 +1,168 @@
+import CLinux
+import Glibc
+import JSON
+import TestSupport
+import Testing
+
+/// What `deploy/cluster` makes: three nodes of a database, two relays over them and a HAProxy in front, of which each can be
+/// killed, frozen and brought back. All of it goes with the test, however that ends: it lives as long as its standard input.
+final class RunningCluster: Sendable {
+    private static let program =
+        #filePath.split(separator: "/").dropLast(5).map { "/\($0)" }.joined() + "/deploy/cluster"
+
+    static var isInstalled: Bool {
+        GaleraCluster.isInstalled && access("/usr/sbin/haproxy", X_OK) == 0 && access("/usr/bin/lsof", X_OK) == 0
+    }
+
+    let directory: TemporaryDirectory
+    private let told: JSONObject
+
+    /// What `story` needs is there when it begins, and gone when this returns.
+    static func play(_ story: (RunningCluster) async throws -> Void) async throws {
+        let directory = try TemporaryDirectory()
+        // The nodes are another user's where tests are root's, and have directories of their own in it.
+        chmod(directory.path, 0o711)
+        var ends: [Int32] = [0, 0]
+        guard pipe2(&ends, O_CLOEXEC) == 0 else { throw Child.Problem(description: "pipe2: errno \(errno)") }
+        let attended = Result {
+            try Child(
+                program, ["up", directory("c"), "--attended", "--json", "--programs", try programs()], input: ends[0])
+        }
+        close(ends[0])
+        do {
+            let up = try await attended.get().line(.output, with: "{")
+            let told = try #require(try JSONReader.read(Array(up.utf8)).object)
+            try await story(RunningCluster(directory, told))
+        } catch {
+            await end(directory, try? attended.get(), ends[1])
+            throw error
+        }
+        await end(directory, try attended.get(), ends[1])
+    }
+
+    private init(_ directory: TemporaryDirectory, _ told: JSONObject) {
+        self.directory = directory
+        self.told = told
+    }
+
+    /// In a task of its own: a test whose time is over cleans up all the same.
+    private static func end(_ directory: TemporaryDirectory, _ attended: Child?, _ input: Int32) async {
+        close(input)
+        await Task {
+            let ended = await attended?.ended()
+            #expect(ended?.status == 0, "\(ended?.errors ?? "")")
+            // For the case that it was killed before it could.
+            let down = try? await Child.run(program, ["down", directory("c")])
+            #expect(down?.status == 0, "\(down?.errors ?? "")")
+        }.value
+    }
+
+    /// Where the programs are that were built beside the tests.
+    private static func programs() throws -> String {
+        try BuiltProgram.twoefay.path.split(separator: "/").dropLast().map { "/\($0)" }.joined()
+    }
+
+    // MARK: What it is
+
+    var path: String { directory("c") }
+    /// The ports of relay1 and relay2.
+    var relays: [UInt16] { ["relay1", "relay2"].compactMap { port("relays", $0) } }
+    var nodes: [UInt16] { ["node1", "node2", "node3"].compactMap { port("nodes", $0) } }
+    var origin: String { told["origin"]?.string ?? "" }
+    var proxy: UInt16 { origin.split(separator: ":").last.flatMap { UInt16($0) } ?? 0 }
+    var authority: String { told["ca"]?.string ?? "" }
+
+    private func port(_ kind: String, _ name: String) -> UInt16? {
+        let port = told[kind]?.object?[name]?.object?["port"]?.integer
+        return port.flatMap { UInt16(exactly: $0) }
+    }
+
+    /// Of relay1 or relay2, or a copy of them under another name.
+    func settings(_ name: String) -> String { "\(path)/installation/\(name).yaml" }
+
+    // MARK: What happens to it
+
+    func kill(_ names: String...) async throws { try await run("kill", names) }
+    func freeze(_ names: String...) async throws { try await run("freeze", names) }
+
+    /// They are of use again when this returns.
+    func start(_ names: String...) async throws {
+        let programs = names.contains { $0.hasPrefix("relay") } ? ["--programs", try Self.programs()] : []
+        try await run("start", names + programs)
+    }
+
+    private func run(_ command: String, _ arguments: [String]) async throws {
+        let ended = try await Child.run(Self.program, [command] + arguments + ["--in", path])
+        guard ended.status == 0 else { throw Child.Problem(description: ended.errors) }
+    }
+
+    // MARK: Its operator
+
+    /// `twoefay` with the settings of relay1, or others.
+    @discardableResult func tool(_ arguments: [String], as settings: String = "relay1") async throws -> String {
+        let ended = try await Child.run(
+            try BuiltProgram.twoefay.path, ["--config", self.settings(settings)] + arguments)
+        guard ended.status == 0 else { throw Child.Problem(description: ended.errors) }
+        return ended.output
+    }
+
+    /// SQL at one node, as its administrator.
+    @discardableResult func sql(_ node: String, _ text: String) async throws -> String {
+        let ended = try await Child.run(
+            "mariadb",
+            ["--no-defaults", "--socket=\(path)/\(node)/sock", "--batch", "--skip-column-names", "--execute", text])
+        guard ended.status == 0 else { throw Child.Problem(description: ended.errors) }
+        return ended.output
+    }
+
+    /// As relays name their store: these ports of this machine, in the order in which they are tried.
+    func storage(_ ports: [UInt16], database: String = "twoefay") -> String {
+        let hosts = ports.map { "127.0.0.1:\($0)" }.joined(separator: ",")
+        return "mariadb://twoefay@\(hosts)/\(database)?password_file=../keys/db.password"
+    }
+
+    /// relay1 finds its nodes by way of that from now on, and both may call websites on this machine.
+    func lead(relay1 link: NodeLink) async throws {
+        for name in ["relay1", "relay2"] {
+            var text = try TextFile.read(settings(name))
+            if name == "relay1" { try text.set("storage", to: storage(link.ports)) }
+            try text.set("callbacks.allow", to: "127.0.0.0/8")
+            try TextFile.write(text, to: settings(name))
+        }
+        try await kill("relay1", "relay2")
+        try await start("relay1", "relay2")
+    }
+
+    /// How many connections HAProxy keeps with relays as such that live, and not as such that have their store.
+    func astray() async throws -> Int {
+        let asked = """
+            import socket, sys
+            with socket.socket(socket.AF_UNIX) as admin:
+                admin.connect(sys.argv[1])
+                admin.sendall(b"show stat\\n")
+                while said := admin.recv(65536): print(said.decode(), end="")
+            """
+        let ended = try await Child.run("/usr/bin/python3", ["-c", asked, "\(path)/proxy.sock"])
+        let lines = ended.output.split(separator: "\n")
+        let rows = lines.map { $0.split(separator: ",", omittingEmptySubsequences: false) }
+        // The name of the backend, that of the server in it, the connections that wait, most ever, and those that there are.
+        let servers = rows.filter { $0.count > 4 && ($0[0] == "relays" || $0[0] == "alive") && $0[1] != "BACKEND" }
+        try #require(servers.contains { $0[0] == "relays" && $0[1] == "relay1" }, "\(ended)")
+        return servers.filter { !$0[1].hasPrefix("relay") || $0[0] != "relays" }.compactMap { Int($0[4]) }.reduce(0, +)
+    }
+
+    /// All nodes have the same.
+    func checkNodes() async throws {
+        var sums: Set<String> = []
+        for node in ["node1", "node2", "node3"] {
+            sums.insert(
+                try await sql(
+                    node,
+                    """
+                    SET SESSION wsrep_sync_wait = 1; SELECT 1;
+                    CHECKSUM TABLE twoefay.user, twoefay.device, twoefay.factor, twoefay.challenge, twoefay.step
+                    """))
+        }
+        #expect(sums.count == 1, "\(sums)")
+    }
+}

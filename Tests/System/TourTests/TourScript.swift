@@ -1,0 +1,38 @@
+import Glibc
+import JSON
+import TestSupport
+
+/// Script/tour.py, and what it needs: Debian's Chromium with its driver, and what deploy/need has brought for Python.
+enum TourScript {
+    static let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
+    private static let packages = "\(root)/.build/python"
+    private static let axe = "\(packages)/axe_playwright_python/axe.min.js"
+
+    static var canRun: Bool {
+        program("chromium") != nil && program("chromedriver") != nil && access(axe, R_OK) == 0
+            && access("\(packages)/selenium/__init__.py", R_OK) == 0
+    }
+
+    /// - Parameter looksCloser: checks each page as axe-core does, in light and dark, and walks the steps that no store can change.
+    static func walk(_ addresses: JSONObject, pictures: String, looksCloser: Bool) async throws -> Child.Ended {
+        // What the browser keeps for itself is not for whoever runs the tests.
+        let home = try TemporaryDirectory()
+        var wish = addresses
+        wish.set("pictures", .string(pictures))
+        wish.set("chromium", program("chromium").map { .string($0) } ?? .null)
+        wish.set("driver", program("chromedriver").map { .string($0) } ?? .null)
+        wish.set("axe", looksCloser ? .string(axe) : .null)
+        let child = try Child(
+            "python3", ["\(root)/Tests/System/TourTests/Script/tour.py", JSONWriter.text(.object(wish))],
+            environment: [
+                "PYTHONPATH": packages, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1", "HOME": home.path,
+                "TMPDIR": home.path, "SE_OFFLINE": "true", "SE_AVOID_STATS": "true",
+            ])
+        return await child.ended()
+    }
+
+    private static func program(_ name: String) -> String? {
+        guard let path = getenv("PATH") else { return nil }
+        return String(cString: path).split(separator: ":").map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 }
+    }
+}
