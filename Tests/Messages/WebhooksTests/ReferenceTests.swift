@@ -6,7 +6,7 @@ import World
 
 @Suite(
     "The reference library for Python", .timeLimit(.minutes(5)), .mayBlock,
-    .enabled(if: ReferenceLibrary.isInstalled, "standardwebhooks is not installed; run: deploy/need test"))
+    .enabled(if: ReferenceLibrary.isInstalled, "standardwebhooks is not installed; run: dev/need test"))
 struct Reference {
     private let bodies = [
         #"{"type":"login.decided","timestamp":"2026-11-22T05:00:00.000Z","data":{"login":"success"}}"#, "{}", "",

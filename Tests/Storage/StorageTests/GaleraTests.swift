@@ -12,7 +12,7 @@ import World
 /// Times are Galera's own: where a node is gone without a word, all others wait six seconds before they go on.
 @Suite(
     .serialized, .timeLimit(.minutes(15)), .mayBlock,
-    .enabled(if: GaleraCluster.isInstalled, "Galera is not installed; run: deploy/need test"),
+    .enabled(if: GaleraCluster.isInstalled, "Galera is not installed; run: dev/need test"),
     .enabled(if: !Sanitizer.isOn, "a sanitizer has nothing to see in the nodes"))
 struct GaleraTests {
     /// A database on all nodes, and stores over it.

@@ -79,7 +79,7 @@ public final class GaleraNode: Sendable {
         (self.name, self.ports) = (name, ports)
         process = try MariaDBProcess()
         let own = "127.0.0.1:\(ports.group.port)"
-        // deploy/members/node.cnf has the reason of each.
+        // deploy/node.cnf has the reason of each.
         options =
             Self.user + [
                 "--innodb-log-file-size=16M", "--performance-schema=OFF", "--binlog-format=ROW",

@@ -96,7 +96,7 @@ public final class AioSMTPServer: Sendable {
 public final class PostfixServer: Sendable {
     public static var canRun: Bool {
         guard geteuid() == 0, access(program, X_OK) == 0, getpwnam("postfix") != nil else {
-            print("Postfix is left out: it is not installed (deploy/need test), or this is not root, which it wants.")
+            print("Postfix is left out: it is not installed (dev/need test), or this is not root, which it wants.")
             return false
         }
         return true

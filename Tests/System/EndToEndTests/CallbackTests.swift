@@ -5,7 +5,7 @@ import Testing
 /// What a website is told by itself, by the real programs, to a receiver that others have written.
 @Suite(
     "Webhooks to a receiver", .timeLimit(.minutes(15)), .mayBlock,
-    .enabled(if: WebhookReceiver.isInstalled, "standardwebhooks is not installed; run: deploy/need test"))
+    .enabled(if: WebhookReceiver.isInstalled, "standardwebhooks is not installed; run: dev/need test"))
 struct WebhooksToAReceiver {
     /// Plays with a shop that is told at that receiver, which knows the secret that `website add` has written.
     private func play(

@@ -9,8 +9,8 @@ import World
 /// printed, and nowhere expected.
 @Suite(
     .serialized, .timeLimit(.minutes(30)), .mayBlock,
-    .enabled(if: RunningCluster.isInstalled, "Galera or HAProxy is not installed; run: deploy/need test"),
-    .enabled(if: WebhookReceiver.isInstalled, "standardwebhooks is not installed; run: deploy/need test"),
+    .enabled(if: RunningCluster.isInstalled, "Galera or HAProxy is not installed; run: dev/need test"),
+    .enabled(if: WebhookReceiver.isInstalled, "standardwebhooks is not installed; run: dev/need test"),
     .enabled(if: !Sanitizer.isOn, "what a sanitizer can see of a relay it sees in the other tests"))
 struct ClusterTests {
     private static let users = 200

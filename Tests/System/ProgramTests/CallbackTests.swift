@@ -230,7 +230,7 @@ import Testing
 
     // MARK: Whether it takes anything
 
-    @Test(.enabled(if: WebhookReceiver.isInstalled, "standardwebhooks is not installed; run: deploy/need test"))
+    @Test(.enabled(if: WebhookReceiver.isInstalled, "standardwebhooks is not installed; run: dev/need test"))
     func anEventIsSentNow() async throws {
         let receiver = try await WebhookReceiver()
         let installed = try await Installed()

@@ -2,7 +2,7 @@ import Glibc
 import JSON
 import TestSupport
 
-/// Script/tour.py, and what it needs: Debian's Chromium with its driver, and what deploy/need has brought for Python.
+/// Script/tour.py, and what it needs: Debian's Chromium with its driver, and what dev/need has brought for Python.
 enum TourScript {
     static let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
     private static let packages = "\(root)/.build/python"

@@ -1,6 +1,6 @@
 import HTTP
 
-/// A page, script, style or picture that the program carries: what lies in `Assets`, as deploy/embed-pages writes it here.
+/// A page, script, style or picture that the program carries: what lies in `Assets`, as dev/embed-pages writes it here.
 public struct PageFile: Sendable {
     /// As it is asked for: `/phone.js`.
     let name: String

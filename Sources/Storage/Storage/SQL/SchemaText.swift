@@ -1,4 +1,4 @@
-// Written by deploy/embed-schema from schema.sql. Do not edit.
+// Written by dev/embed-schema from schema.sql. Do not edit.
 enum SchemaText {
     static let sql = #"""
         -- Twoefay's tables and views, for SQLite and MariaDB alike.

@@ -32,7 +32,7 @@ struct GuideCode: Sendable, CustomTestStringConvertible {
         driver: ("driver.php", GuideDriver.php), listening: { ["-S", "127.0.0.1:\($0)", "webhook.php"] },
         ready: (.errors, "started"))
 
-    /// Those that this machine has; deploy/need brings them all, where there is a network.
+    /// Those that this machine has; dev/need brings them all, where there is a network.
     static let withReceipts = [python, javaScript, php].filter(\.isInstalled)
 
     private var isInstalled: Bool {

@@ -38,7 +38,7 @@ struct PageCode {
             let tried = try? await Child.run(candidate, ["-c", "import jwt, cryptography"])
             if tried?.status == 0 { found = candidate }
         }
-        let interpreter = try #require(found, "no Python has PyJWT and cryptography; run: deploy/need test")
+        let interpreter = try #require(found, "no Python has PyJWT and cryptography; run: dev/need test")
         return try PageCode(
             interpreter, language: "python", origin: origin, page: "page.py", driver: ("driver.py", pythonDriver))
     }

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The library `standardwebhooks` for Python, by those who wrote the standard; deploy/need brings it.
+/// The library `standardwebhooks` for Python, by those who wrote the standard; dev/need brings it.
 enum ReferenceLibrary {
     private static let packages =
         #filePath.split(separator: "/").dropLast(5).map { "/\($0)" }.joined() + "/.build/python"

@@ -4,11 +4,11 @@ import JSON
 import TestSupport
 import Testing
 
-/// What `deploy/cluster` makes: three nodes of a database, two relays over them and a HAProxy in front, of which each can be
+/// What `dev/cluster` makes: three nodes of a database, two relays over them and a HAProxy in front, of which each can be
 /// killed, frozen and brought back. All of it goes with the test, however that ends: it lives as long as its standard input.
 final class RunningCluster: Sendable {
     private static let program =
-        #filePath.split(separator: "/").dropLast(5).map { "/\($0)" }.joined() + "/deploy/cluster"
+        #filePath.split(separator: "/").dropLast(5).map { "/\($0)" }.joined() + "/dev/cluster"
 
     static var isInstalled: Bool {
         GaleraCluster.isInstalled && access("/usr/sbin/haproxy", X_OK) == 0 && access("/usr/bin/lsof", X_OK) == 0

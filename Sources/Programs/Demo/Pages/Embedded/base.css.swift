@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/base.css. Do not edit.
+// Written by dev/embed-pages from Assets/base.css. Do not edit.
 extension PageFile {
     static let baseCSS = PageFile(
         "base.css", type: "text/css; charset=utf-8",

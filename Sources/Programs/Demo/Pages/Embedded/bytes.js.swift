@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/bytes.js. Do not edit.
+// Written by dev/embed-pages from Assets/bytes.js. Do not edit.
 extension PageFile {
     static let bytesJS = PageFile(
         "bytes.js", type: "text/javascript; charset=utf-8",

@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/calls.js. Do not edit.
+// Written by dev/embed-pages from Assets/calls.js. Do not edit.
 extension PageFile {
     static let callsJS = PageFile(
         "calls.js", type: "text/javascript; charset=utf-8",

@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/context.js. Do not edit.
+// Written by dev/embed-pages from Assets/context.js. Do not edit.
 extension PageFile {
     static let contextJS = PageFile(
         "context.js", type: "text/javascript; charset=utf-8",

@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/icon.svg. Do not edit.
+// Written by dev/embed-pages from Assets/icon.svg. Do not edit.
 extension PageFile {
     static let iconSVG = PageFile(
         "icon.svg", type: "image/svg+xml",

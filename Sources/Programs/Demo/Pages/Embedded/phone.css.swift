@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/phone.css. Do not edit.
+// Written by dev/embed-pages from Assets/phone.css. Do not edit.
 extension PageFile {
     static let phoneCSS = PageFile(
         "phone.css", type: "text/css; charset=utf-8",

@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/phone.html. Do not edit.
+// Written by dev/embed-pages from Assets/phone.html. Do not edit.
 extension PageFile {
     static let phoneHTML = PageFile(
         "phone.html", type: "text/html; charset=utf-8",

@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/requests.js. Do not edit.
+// Written by dev/embed-pages from Assets/requests.js. Do not edit.
 extension PageFile {
     static let requestsJS = PageFile(
         "requests.js", type: "text/javascript; charset=utf-8",

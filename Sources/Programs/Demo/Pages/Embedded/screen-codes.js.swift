@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/screen-codes.js. Do not edit.
+// Written by dev/embed-pages from Assets/screen-codes.js. Do not edit.
 extension PageFile {
     static let screenCodesJS = PageFile(
         "screen-codes.js", type: "text/javascript; charset=utf-8",

@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/screen-messages.js. Do not edit.
+// Written by dev/embed-pages from Assets/screen-messages.js. Do not edit.
 extension PageFile {
     static let screenMessagesJS = PageFile(
         "screen-messages.js", type: "text/javascript; charset=utf-8",

@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/stranger.html. Do not edit.
+// Written by dev/embed-pages from Assets/stranger.html. Do not edit.
 extension PageFile {
     static let strangerHTML = PageFile(
         "stranger.html", type: "text/html; charset=utf-8",

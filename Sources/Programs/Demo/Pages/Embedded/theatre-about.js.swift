@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/theatre-about.js. Do not edit.
+// Written by dev/embed-pages from Assets/theatre-about.js. Do not edit.
 extension PageFile {
     static let theatreAboutJS = PageFile(
         "theatre-about.js", type: "text/javascript; charset=utf-8",

@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/theatre-guide.js. Do not edit.
+// Written by dev/embed-pages from Assets/theatre-guide.js. Do not edit.
 extension PageFile {
     static let theatreGuideJS = PageFile(
         "theatre-guide.js", type: "text/javascript; charset=utf-8",

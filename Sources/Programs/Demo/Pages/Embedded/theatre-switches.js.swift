@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/theatre-switches.js. Do not edit.
+// Written by dev/embed-pages from Assets/theatre-switches.js. Do not edit.
 extension PageFile {
     static let theatreSwitchesJS = PageFile(
         "theatre-switches.js", type: "text/javascript; charset=utf-8",

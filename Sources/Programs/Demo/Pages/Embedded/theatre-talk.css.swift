@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/theatre-talk.css. Do not edit.
+// Written by dev/embed-pages from Assets/theatre-talk.css. Do not edit.
 extension PageFile {
     static let theatreTalkCSS = PageFile(
         "theatre-talk.css", type: "text/css; charset=utf-8",

@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/theatre-talk.js. Do not edit.
+// Written by dev/embed-pages from Assets/theatre-talk.js. Do not edit.
 extension PageFile {
     static let theatreTalkJS = PageFile(
         "theatre-talk.js", type: "text/javascript; charset=utf-8",

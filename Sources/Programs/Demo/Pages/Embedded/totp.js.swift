@@ -1,4 +1,4 @@
-// Written by deploy/embed-pages from Assets/totp.js. Do not edit.
+// Written by dev/embed-pages from Assets/totp.js. Do not edit.
 extension PageFile {
     static let totpJS = PageFile(
         "totp.js", type: "text/javascript; charset=utf-8",

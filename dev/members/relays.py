@@ -144,4 +144,4 @@ def stop(place, names):
 def require_programs():
     missing = [program for program in ("curl", "haproxy") if not shutil.which(program, path=processes.PATH)]
     if missing:
-        raise CannotDo(f"Not here: {', '.join(missing)}. On Debian: deploy/need cluster")
+        raise CannotDo(f"Not here: {', '.join(missing)}. On Debian: dev/need cluster")

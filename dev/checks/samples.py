@@ -71,8 +71,8 @@ BAD = [
     ("machine-paths", "README.md", "cd /home/" + "somebody/twoefay\n"),
     ("machine-paths", "deploy/x", "cp /roo" + "t/x .\n"),
     ("documented", "docs/architecture.md", "`CLinux` `CSQLite` `World` `EventLoop` Relay `Storage`\n"),
-    ("allow", "deploy/check-allow", "length Sources/Product/Relay/Ask.swift it was long once\n"),
-    ("allow", "deploy/check-allow", "length Sources/Product/Relay/Ask.swift\n"),
+    ("allow", "dev/check-allow", "length Sources/Product/Relay/Ask.swift it was long once\n"),
+    ("allow", "dev/check-allow", "length Sources/Product/Relay/Ask.swift\n"),
 ]
 
 # The same, where the fault is in Package.swift: rule, target, its dependencies
@@ -100,7 +100,7 @@ def breaches(files, targets):
 def run():
     wrong = [f"the good sample was refused: {breach}" for breach in breaches(GOOD, TARGETS)]
     long = {**GOOD, "Sources/Product/Relay/A.swift": "\n" * 501,
-            "deploy/check-allow": "length Sources/Product/Relay/A.swift a table\n"}
+            "dev/check-allow": "length Sources/Product/Relay/A.swift a table\n"}
     wrong += [f"an allowed file was refused: {breach}" for breach in breaches(long, TARGETS)]
     cases = [(name, {**GOOD, path: text}, TARGETS, f"{path}: {text[:60]!r}") for name, path, text in BAD]
     cases += [(name, GOOD, {**TARGETS, target: on}, f"{target} on {on}") for name, target, on in BAD_TARGETS]
@@ -110,6 +110,6 @@ def run():
     tried = {case[0] for case in cases}
     wrong += [f"rule {name} has no bad sample" for name in rules.RULES if name not in tried]
     for line in wrong:
-        print(f"deploy/check --self-test: {line}")
-    print(f"deploy/check --self-test: {len(cases)} bad samples, {len(rules.RULES)} rules, {len(wrong)} faults")
+        print(f"dev/check --self-test: {line}")
+    print(f"dev/check --self-test: {len(cases)} bad samples, {len(rules.RULES)} rules, {len(wrong)} faults")
     return 1 if wrong else 0

@@ -33,7 +33,7 @@ class Node:
             os.makedirs(place.at(self.name, part), mode=0o700)
             _give(place.at(self.name, part))
         _give(place.at(self.name))
-        with open(os.path.join(HERE, "node.cnf")) as file:
+        with open(os.path.join(HERE, "..", "..", "deploy", "node.cnf")) as file:
             text = file.read()
         values = {
             "NAME": self.name, "DIR": place.at(self.name), "SOCKET": self.socket, "PROVIDER": _provider(),
@@ -210,7 +210,7 @@ def _find_together(place, named, tell):
     if missing:
         raise CannotDo(
             "No node is part of a majority, and which one has everything is known only if all are asked."
-            f" Bring back {', '.join(missing)} with the others: `deploy/cluster up {place.path}` brings back all.")
+            f" Bring back {', '.join(missing)} with the others: `dev/cluster up {place.path}` brings back all.")
     for node in running:
         # It serves nobody now; at rest it says exactly how far it had come.
         tell(f"{node.name}: stopping, as it is alone")
@@ -224,7 +224,7 @@ def _find_together(place, named, tell):
         asker.join()
     clusters = {cluster for cluster, _ in positions.values()} - {NO_NODE}
     if len(clusters) != 1:
-        raise CannotDo(f"The nodes are of different clusters, or of none: {positions}. Begin anew: deploy/cluster down {place.path}")
+        raise CannotDo(f"The nodes are of different clusters, or of none: {positions}. Begin anew: dev/cluster down {place.path}")
     first = max(nodes, key=lambda node: positions[node.name][1])
     tell(f"{first.name}: beginning the cluster again, at {positions[first.name][1]}")
     # Whom they were together with last is no longer so.
@@ -255,7 +255,7 @@ def _provider():
     for path in ("/usr/lib/galera/libgalera_smm.so", "/usr/lib64/galera-4/libgalera_smm.so", "/usr/lib64/galera/libgalera_smm.so"):
         if os.path.exists(path):
             return path
-    raise CannotDo("There is no libgalera_smm.so. On Debian: deploy/need cluster")
+    raise CannotDo("There is no libgalera_smm.so. On Debian: dev/need cluster")
 
 
 def require_programs():
@@ -263,5 +263,5 @@ def require_programs():
         program for program in ("mariadbd", "mariadb", "mariadb-install-db", "wsrep_sst_rsync", "rsync", "lsof")
         if not shutil.which(program, path=processes.PATH)]
     if missing:
-        raise CannotDo(f"Not here: {', '.join(missing)}. On Debian: deploy/need cluster")
+        raise CannotDo(f"Not here: {', '.join(missing)}. On Debian: dev/need cluster")
     _provider()

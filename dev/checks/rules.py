@@ -90,7 +90,7 @@ def targets(project):
         if target["type"] == "test":
             continue
         if name not in RANK:
-            yield "Package.swift", 1, f"module {name} has no place in deploy/checks/layers.py"
+            yield "Package.swift", 1, f"module {name} has no place in dev/checks/layers.py"
             continue
         for other in project.dependencies(target):
             if RANK.get(other, -1) >= RANK[name]:
@@ -193,7 +193,7 @@ def unchecked(project):
                 yield path, line, f"`{match.group(0)}` outside EventLoop and the C wrappers"
             elif not guard_stated(lines, comments, line - 1):
                 yield path, line, f"`{match.group(0)}`: the comment directly above must state its guard, as in `Guard: …`"
-    project.notes.append(f"deploy/check: {count} unchecked promises of Sendable, each with its guard")
+    project.notes.append(f"dev/check: {count} unchecked promises of Sendable, each with its guard")
 
 
 def guard_stated(lines, comments, index):
@@ -252,7 +252,7 @@ def tables_in_engines(project):
 def length(project):
     for path, swift in project.swift.items():
         # What a program writes is as long as what it writes it from.
-        if swift.text.startswith("// Written by deploy/"):
+        if swift.text.startswith("// Written by dev/"):
             continue
         lines = swift.text.count("\n")
         if lines > TOO_LONG:
@@ -285,7 +285,7 @@ def documented(project):
 # Exceptions, each with its reason, and each used.
 
 def allowances(root):
-    path = "deploy/check-allow"
+    path = "dev/check-allow"
     if not os.path.exists(os.path.join(root, path)):
         return
     for number, line in enumerate(read(root, path).split("\n"), 1):

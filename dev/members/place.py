@@ -46,9 +46,9 @@ class Place:
                 kept = json.load(file)
             self.base, self.members = kept["base"], tuple(kept["members"])
         except FileNotFoundError:
-            raise CannotDo(f"There is no cluster in {self.path}. `deploy/cluster up {self.path}` makes one.")
+            raise CannotDo(f"There is no cluster in {self.path}. `dev/cluster up {self.path}` makes one.")
         except (ValueError, KeyError, TypeError):
-            raise CannotDo(f"{self.at(MARK)} is damaged. `deploy/cluster down {self.path}` removes the cluster.")
+            raise CannotDo(f"{self.at(MARK)} is damaged. `dev/cluster down {self.path}` removes the cluster.")
         return self
 
     def make(self, members):
@@ -80,7 +80,7 @@ class Place:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CannotDo(f"Another deploy/cluster is at work on {self.path}. Try again when it is done.")
+            raise CannotDo(f"Another dev/cluster is at work on {self.path}. Try again when it is done.")
 
     def unlock(self):
         os.close(self._lock)
@@ -90,7 +90,7 @@ class Place:
             if not _is_free(self.port(name)):
                 raise CannotDo(
                     f"Port {self.port(name)}, which is this cluster's for {name}, is taken by another program. End that one"
-                    f" (`ss -tlnp sport = {self.port(name)}` names it), or begin anew: deploy/cluster down {self.path}")
+                    f" (`ss -tlnp sport = {self.port(name)}` names it), or begin anew: dev/cluster down {self.path}")
 
     def _free_base(self):
         # Two clusters in two directories do not begin to look at the same place.
