@@ -39,7 +39,7 @@ func library(_ name: String) -> Target {
     .systemLibrary(name: name)
 }
 
-/// The C libraries. One module uses each of them, except `CLinux`, the headers of the system itself.
+/// One thin module for each C library, and `CLinux` for the headers of the system.
 let c = wing(
     "C",
     library("CLinux"),
@@ -77,7 +77,7 @@ let base = wing(
     tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
     tests("Log", ["JSON", "Log", "World"]))
 
-/// The content of messages, and the outcomes of sending them. No sockets.
+/// The content of messages, and the outcomes of sending them, without a socket.
 let messages = wing(
     "Messages",
     module("GSM"),
@@ -109,7 +109,7 @@ let network = wing(
     tests("HTTP1", ["EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
     tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]))
 
-/// The product itself: no sockets, no SQL, no C.
+/// What Twoefay does: rules, verbs and routes, without a socket, SQL or C.
 let product = wing(
     "Product",
     module("Domain", ["Bytes", "Crypto", "JSON", "World"]),
@@ -235,7 +235,7 @@ let clients = wing(
         "FakeAPNs",
         ["Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "TLS", "TestSupport", "World"]))
 
-/// Settings, assembly, and the programs.
+/// The programs, their settings and their assembly.
 let programs = wing(
     "Programs",
     module(
