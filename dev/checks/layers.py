@@ -1,26 +1,47 @@
-"""How the modules stand on each other. A module may depend on modules of earlier lines only, so every arrow points down.
+"""Which module may import which: docs/architecture.md says it, and this reads it.
 
-Package.swift says what each target depends on; this says what it may depend on. A new module needs a place here.
+The page has a table of wings, each with what it may import, and a table of modules for each wing. A module may import
+only modules further down the page; from another wing, only what its wing's row names: whole wings, or single modules.
+Package.swift says what each target does depend on. Tests may import everything.
 """
+import re
 
-LAYERS = [
-    ["CLinux", "CNghttp2", "COpenSSL", "CSQLite", "CMariaDB", "CYAML", "CQREncode",
-     "CMaxMind", "CMicroHTTPD", "CCurl", "CExpat", "CSeccomp", "CPKCS11"],
-    ["Bytes", "World", "JSON", "YAML", "QR", "HTTP", "Metrics", "GSM"],
-    ["Pushing", "Messaging", "Calling", "Wording"],
-    ["Log", "Crypto", "EventLoop", "Hardening"],
-    ["TLS", "Domain", "Curl", "Webhooks", "Seeds", "PKCS11"],
-    ["HTTP1", "HTTP2", "SMPP", "Geo", "Relay"],
-    ["API", "Storage", "APNs", "WebPush", "Phone", "Texting", "TwoefayClient", "KeyService"],
-    ["Couriers"],
-    ["Daemon", "FakeAPNs"],
-    ["Demo"],
-    ["twoefayd", "twoefay", "twoefay-keys"],
-    ["TestSupport"],
-]
+PAGE = "docs/architecture.md"
 
-# Test targets (…Tests) stand above everything.
-RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+class Layers:
+    """The tables of the page."""
+
+    def __init__(self, text):
+        # For each wing the names in its row, and the line of that row.
+        self.allowed, self.row = {}, {}
+        # For each module its wing, and its line, which is its place in the order.
+        self.wing_of, self.rank = {}, {}
+        heading, header = "", []
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.startswith("#"):
+                heading = line.lstrip("#").strip()
+            if not line.startswith("|"):
+                header = []
+                continue
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if not header:
+                header = cells
+                continue
+            named = [re.findall(r"`([\w-]+)`", cell) for cell in cells]
+            if header[0] == "wing" and header[-1] == "may import":
+                for wing in named[0]:
+                    self.allowed[wing], self.row[wing] = named[-1], number
+            elif header[0] == "module":
+                # Modules of one row have one place, so they do not import each other.
+                for module in named[0]:
+                    self.wing_of[module], self.rank[module] = heading, number
+
+    def allows(self, wing, module):
+        """Whether the modules of a wing may import this module of another one."""
+        allowed = self.allowed.get(wing, [])
+        return module in allowed or self.wing_of.get(module) in allowed
+
 
 # Each C library has the modules that may touch it. CLinux is the system's own headers: anybody's below the product.
 C_USERS = {
@@ -38,7 +59,7 @@ C_USERS = {
     "CPKCS11": ["Sources/Security/PKCS11/"],
 }
 
-# The product knows no socket, no SQL and no C: whatever else changes, these may not appear among its dependencies.
+# The product knows no socket, no SQL and no C: whatever the page allows, these may not appear among its dependencies.
 PRODUCT = ["Domain", "Relay", "API"]
 FOREIGN_TO_PRODUCT = [
     "EventLoop", "TLS", "Curl", "HTTP1", "HTTP2", "Geo", "Storage", "WebPush", "Couriers", "YAML",

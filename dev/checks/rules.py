@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 from layers import (
-    C_USERS, FOREIGN_TO_PRODUCT, PRODUCT, RANK, TOOLCHAIN, TOOLCHAIN_FOR_TESTS, UNCHECKED)
+    C_USERS, FOREIGN_TO_PRODUCT, PAGE, PRODUCT, TOOLCHAIN, TOOLCHAIN_FOR_TESTS, UNCHECKED, Layers)
 from swift_text import SwiftText, line_of
 
 RULES = {}
@@ -26,6 +26,10 @@ class Project:
             path: SwiftText(read(root, path)) for path in self.files
             if path.endswith(".swift") and path.startswith(("Sources/", "Tests/"))}
         self.sources = {path: text for path, text in self.swift.items() if path.startswith("Sources/")}
+        # Targets of the programs, without those that only tests use.
+        self.modules = {name: t for name, t in self.targets.items() if t.get("path", "").startswith("Sources/")}
+        self.page = read(root, PAGE) if PAGE in self.files else ""
+        self.layers = Layers(self.page)
 
     def target_of(self, path):
         owners = [t for t in self.targets.values() if path.startswith(t.get("path", "?") + "/")]
@@ -86,17 +90,44 @@ def targets(project):
     for path in project.swift:
         if project.target_of(path) is None:
             yield path, 1, "belongs to no target of Package.swift, so nothing builds it"
-    for name, target in project.targets.items():
-        if target["type"] == "test":
-            continue
-        if name not in RANK:
-            yield "Package.swift", 1, f"module {name} has no place in dev/checks/layers.py"
-            continue
+    rank = project.layers.rank
+    for name, target in project.modules.items():
         for other in project.dependencies(target):
-            if RANK.get(other, -1) >= RANK[name]:
-                yield "Package.swift", 1, f"{name} depends on {other}, which does not stand below it (layers.py)"
+            if name in rank and rank.get(other, 0) <= rank[name]:
+                yield "Package.swift", 1, f"{name} depends on {other}, which is not further down in {PAGE}"
             if name in PRODUCT and other in FOREIGN_TO_PRODUCT:
                 yield "Package.swift", 1, f"{name} is the product and knows no {other}: give it a port instead"
+
+
+@rule
+def wings(project):
+    layers, used = project.layers, set()
+    for name, target in project.targets.items():
+        path = target.get("path", "")
+        top, wing = (path.split("/") + [""])[:2]
+        if top not in ("Sources", "Tests") or path != f"{top}/{wing}/{name}":
+            yield "Package.swift", 1, f"{name} is in {path}: put it in Sources/WING/{name} or Tests/WING/{name}"
+            continue
+        if top == "Tests":
+            tested = project.modules.get(name.removesuffix("Tests"))
+            if tested and not tested["path"].startswith(f"Sources/{wing}/"):
+                yield "Package.swift", 1, f"{name} is in {path}: put it in the wing of {tested['path']}"
+            continue
+        if wing not in layers.allowed:
+            yield PAGE, 1, f"has no row for the wing `{wing}`"
+        if layers.wing_of.get(name, wing) != wing:
+            yield PAGE, layers.rank[name], f"lists {name} under {layers.wing_of[name]}: it is in {path}"
+        for other in project.dependencies(target):
+            theirs = layers.wing_of.get(other, wing)
+            if theirs != wing:
+                used |= {(wing, theirs), (wing, other)}
+                if not layers.allows(wing, other):
+                    yield "Package.swift", 1, (
+                        f"{name} depends on {other}: {PAGE} does not let {wing} import {theirs}")
+    for wing, allowed in layers.allowed.items():
+        for other in allowed:
+            if (wing, other) not in used:
+                yield PAGE, layers.row[wing], f"lets {wing} import {other}, which none of its modules does"
 
 
 @rule
@@ -275,11 +306,14 @@ def machine_paths(project):
 
 @rule
 def documented(project):
-    page = "docs/architecture.md"
-    text = read(project.root, page) if page in project.files else ""
+    rank = project.layers.rank
     for name, target in project.targets.items():
-        if target["type"] != "test" and f"`{name}`" not in text:
-            yield page, 1, f"says nothing about module `{name}`"
+        if name in project.modules and name not in rank:
+            yield PAGE, 1, f"lists no module `{name}`"
+        elif target["type"] != "test" and f"`{name}`" not in project.page:
+            yield PAGE, 1, f"says nothing about `{name}`"
+    for name in rank.keys() - project.modules.keys():
+        yield PAGE, rank[name], f"lists a module `{name}`, which Package.swift does not have"
 
 
 # Exceptions, each with its reason, and each used.

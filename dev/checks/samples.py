@@ -6,6 +6,40 @@ import rules
 UNCHECKED_GOOD = "/// Guard: touched on the loop's own thread only.\n@frozen\npublic struct Box: @unchecked Sendable {}\n"
 SCHEMA = "CREATE TABLE users (id binary(16)); -- not NOW()\nCREATE VIEW Users AS SELECT 1;\n"
 
+PAGE = """
+| wing | what it holds | may import |
+|---|---|---|
+| `Storage` | the store | `Product` `World` `C` |
+| `Product` | the product | `Base` |
+| `Network` | loops | `World` |
+| `Base` | the rest | `C` |
+| `C` | libraries | |
+
+### Storage
+| module | what it is |
+|---|---|
+| `Storage` | SQL for `Relay` |
+### Product
+| module | what it is |
+|---|---|
+| `Relay` | the product |
+### Network
+| module | what it is |
+|---|---|
+| `EventLoop` | epoll |
+### Base
+| module | what it is |
+|---|---|
+| `Log` | events |
+| `World` | the clock |
+### C
+| module |
+|---|
+| `CLinux` `CSQLite` |
+
+Tests have `TestSupport`.
+"""
+
 # What a small but right project looks like. Every bad sample is this with one file added or replaced.
 GOOD = {
     "Sources/Base/World/Clock.swift": "import CLinux\nlet moment = clock_gettime(0, nil)\n",
@@ -16,18 +50,19 @@ GOOD = {
     "Sources/Storage/Storage/SQLite/Engine.swift": "import CSQLite\n// INSERT INTO users\nlet begin = \"BEGIN IMMEDIATE\"\n",
     "Tests/Product/RelayTests/AskTests.swift": "@testable import Relay\nimport Testing\n",
     "schema.sql": SCHEMA,
-    "docs/architecture.md": "`CLinux` `CSQLite` `World` `EventLoop` `Relay` `Storage`\n",
+    "docs/architecture.md": PAGE,
     "README.md": "See /etc/twoefay and ~/x and /tmp/anything.\n",
 }
 
 TARGETS = {
-    "CLinux": [], "CSQLite": [], "World": ["CLinux"], "EventLoop": ["World"], "Relay": ["World"],
-    "Storage": ["CSQLite", "Relay", "World"], "RelayTests": ["Relay"],
+    "CLinux": [], "CSQLite": [], "World": ["CLinux"], "Log": ["World"], "EventLoop": ["World"], "Relay": ["World"],
+    "Storage": ["CSQLite", "Relay", "World"], "TestSupport": ["Storage"], "RelayTests": ["Relay", "TestSupport"],
 }
 PATHS = {
     "CLinux": "Sources/C/CLinux", "CSQLite": "Sources/C/CSQLite", "World": "Sources/Base/World",
-    "EventLoop": "Sources/Network/EventLoop", "Relay": "Sources/Product/Relay",
-    "Storage": "Sources/Storage/Storage", "RelayTests": "Tests/Product/RelayTests",
+    "Log": "Sources/Base/Log", "EventLoop": "Sources/Network/EventLoop", "Relay": "Sources/Product/Relay",
+    "Storage": "Sources/Storage/Storage", "TestSupport": "Tests/Support/TestSupport",
+    "RelayTests": "Tests/Product/RelayTests",
 }
 
 # rule, file, its text
@@ -70,20 +105,38 @@ BAD = [
     ("length", "Sources/Product/Relay/A.swift", "\n" * 501),
     ("machine-paths", "README.md", "cd /home/" + "somebody/twoefay\n"),
     ("machine-paths", "deploy/x", "cp /roo" + "t/x .\n"),
-    ("documented", "docs/architecture.md", "`CLinux` `CSQLite` `World` `EventLoop` Relay `Storage`\n"),
+    ("documented", "docs/architecture.md", PAGE.replace("| `Relay` | the product |", "| Relay | the product |")),
+    ("documented", "docs/architecture.md", PAGE.replace("`TestSupport`", "something")),
+    ("documented", "docs/architecture.md", PAGE.replace("`CSQLite`", "`CSQLite` `CCurl`")),
+    ("wings", "docs/architecture.md", PAGE.replace("| `Network` | loops | `World` |\n", "")),
+    ("wings", "docs/architecture.md", PAGE.replace("loops | `World` |", "loops | |")),
+    ("wings", "docs/architecture.md", PAGE.replace("loops | `World` |", "loops | `World` `C` |")),
+    ("wings", "docs/architecture.md", PAGE.replace("### Network\n", "### Base\n")),
     ("allow", "dev/check-allow", "length Sources/Product/Relay/Ask.swift it was long once\n"),
     ("allow", "dev/check-allow", "length Sources/Product/Relay/Ask.swift\n"),
 ]
 
 # The same, where the fault is in Package.swift: rule, target, its dependencies
 BAD_TARGETS = [
-    ("targets", "World", ["CLinux", "Relay"]),
+    ("targets", "World", ["CLinux", "Log"]),
+    ("targets", "Log", ["World", "TestSupport"]),
     ("targets", "Relay", ["World", "EventLoop"]),
-    ("targets", "Elsewhere", []),
+    ("wings", "Relay", ["World", "EventLoop"]),
+    ("wings", "Storage", ["CSQLite", "Relay", "World", "Log"]),
+    ("documented", "Elsewhere", []),
+]
+
+# The same, where it is the folder of a target: target, folder
+BAD_PATHS = [
+    ("wings", "World", "Sources/World"),
+    ("wings", "World", "Sources/Network/World"),
+    ("wings", "World", "Elsewhere/Base/World"),
+    ("wings", "RelayTests", "Tests/RelayTests"),
+    ("wings", "RelayTests", "Tests/Base/RelayTests"),
 ]
 
 
-def breaches(files, targets):
+def breaches(files, targets, paths=PATHS):
     with tempfile.TemporaryDirectory() as root:
         for path, text in files.items():
             os.makedirs(os.path.dirname(os.path.join(root, path)) or root, exist_ok=True)
@@ -91,7 +144,7 @@ def breaches(files, targets):
                 file.write(text)
         package = {"targets": [
             {"name": name, "type": "test" if name.endswith("Tests") else "regular",
-             "path": PATHS.get(name, f"Sources/{name}"),
+             "path": paths.get(name, f"Sources/{name}"),
              "dependencies": [{"byName": [other, None]} for other in dependencies]}
             for name, dependencies in targets.items()]}
         return rules.check(rules.Project(root, package))
@@ -102,10 +155,11 @@ def run():
     long = {**GOOD, "Sources/Product/Relay/A.swift": "\n" * 501,
             "dev/check-allow": "length Sources/Product/Relay/A.swift a table\n"}
     wrong += [f"an allowed file was refused: {breach}" for breach in breaches(long, TARGETS)]
-    cases = [(name, {**GOOD, path: text}, TARGETS, f"{path}: {text[:60]!r}") for name, path, text in BAD]
-    cases += [(name, GOOD, {**TARGETS, target: on}, f"{target} on {on}") for name, target, on in BAD_TARGETS]
-    for name, files, targets, described in cases:
-        if not any(f"[{name}]" in breach for breach in breaches(files, targets)):
+    cases = [(name, ({**GOOD, path: text}, TARGETS), f"{path}: {text[:60]!r}") for name, path, text in BAD]
+    cases += [(name, (GOOD, {**TARGETS, target: on}), f"{target} on {on}") for name, target, on in BAD_TARGETS]
+    cases += [(name, (GOOD, TARGETS, {**PATHS, target: path}), f"{target} in {path}") for name, target, path in BAD_PATHS]
+    for name, project, described in cases:
+        if not any(f"[{name}]" in breach for breach in breaches(*project)):
             wrong.append(f"not refused by {name}: {described}")
     tried = {case[0] for case in cases}
     wrong += [f"rule {name} has no bad sample" for name in rules.RULES if name not in tried]
