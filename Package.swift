@@ -10,9 +10,9 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// The targets of one wing: a directory of `Sources/` with a folder for each module, and one of `Tests/` with their tests.
-/// docs/architecture.md says which wings a wing may import.
-func wing(_ name: String, _ targets: Target...) -> [Target] {
+/// The targets of one layer: a directory of `Sources/` with a folder for each module, and one of `Tests/` with their tests.
+/// docs/architecture.md says which layers a layer may import.
+func layer(_ name: String, _ targets: Target...) -> [Target] {
     for target in targets where target.path == nil {
         target.path = "\(target.isTest ? "Tests" : "Sources")/\(name)/\(target.name)"
     }
@@ -40,7 +40,7 @@ func library(_ name: String) -> Target {
 }
 
 /// One thin module for each C library, and `CLinux` for the headers of the system.
-let c = wing(
+let c = layer(
     "C",
     library("CLinux"),
     library("CNghttp2"),
@@ -56,8 +56,8 @@ let c = wing(
     library("CSeccomp"),
     library("CPKCS11"))
 
-/// Values, formats, cryptography, the clock and the log: the foundation of all other wings.
-let base = wing(
+/// Values, formats, cryptography, the clock and the log: the foundation of all other layers.
+let base = layer(
     "Base",
     module("Bytes", ["CLinux"]),
     module("World", ["CLinux"]),
@@ -78,7 +78,7 @@ let base = wing(
     tests("Log", ["JSON", "Log", "World"]))
 
 /// The content of messages, and the outcomes of sending them, without a socket.
-let messages = wing(
+let messages = layer(
     "Messages",
     module("GSM"),
     module("Pushing", ["World"]),
@@ -93,7 +93,7 @@ let messages = wing(
     tests("Wording", ["Bytes", "GSM", "Wording", "World"]))
 
 /// The event loop, TLS and HTTP.
-let network = wing(
+let network = layer(
     "Network",
     module("EventLoop", ["CLinux", "World"]),
     module("HTTP"),
@@ -110,7 +110,7 @@ let network = wing(
     tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]))
 
 /// What Twoefay does: rules, verbs and routes, without a socket, SQL or C.
-let product = wing(
+let product = layer(
     "Product",
     module("Domain", ["Bytes", "Crypto", "JSON", "World"]),
     module(
@@ -136,7 +136,7 @@ let product = wing(
         ]))
 
 /// The databases: the store, and the locations of addresses.
-let storage = wing(
+let storage = layer(
     "Storage",
     module("Geo", ["CLinux", "CMaxMind", "Domain", "World"]),
     module(
@@ -152,7 +152,7 @@ let storage = wing(
         ]))
 
 /// The senders of pushes, mails, text messages and webhooks.
-let delivery = wing(
+let delivery = layer(
     "Delivery",
     module("SMPP", ["Bytes", "EventLoop", "GSM", "TLS", "World"]),
     module("APNs", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS", "World"]),
@@ -194,7 +194,7 @@ let delivery = wing(
         ]))
 
 /// Keys outside the relay, and the restrictions of its process.
-let security = wing(
+let security = layer(
     "Security",
     module("Hardening", ["CLinux", "CSeccomp"]),
     module("PKCS11", ["Bytes", "CPKCS11", "Crypto"]),
@@ -211,7 +211,7 @@ let security = wing(
         ]))
 
 /// The other ends of connections: websites, phones and a push service. They know nothing of the product.
-let clients = wing(
+let clients = layer(
     "Clients",
     module(
         "TwoefayClient", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "Webhooks", "World"]),
@@ -236,7 +236,7 @@ let clients = wing(
         ["Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "TLS", "TestSupport", "World"]))
 
 /// The programs, their settings and their assembly.
-let programs = wing(
+let programs = layer(
     "Programs",
     module(
         "Daemon",
@@ -277,7 +277,7 @@ let programs = wing(
         ]))
 
 /// Code that the test suites share.
-let support = wing(
+let support = layer(
     "Support",
     module(
         "TestSupport",
@@ -289,7 +289,7 @@ let support = wing(
     tests("TestSupport", ["TestSupport"]))
 
 /// Tests of whole programs, and simulations of the relay.
-let system = wing(
+let system = layer(
     "System",
     tests(
         "EndToEnd",

@@ -1,7 +1,7 @@
 """Which module may import which: docs/architecture.md says it, and this reads it.
 
-The page has a table of wings, each with what it may import, and a table of modules for each wing. A module may import
-only modules further down the page; from another wing, only what its wing's row names: whole wings, or single modules.
+The page has a table of layers, each with what it may import, and a table of modules for each layer. A module may import
+only modules further down the page; from another layer, only what its layer's row names: whole layers, or single modules.
 Package.swift says what each target does depend on. Tests may import everything.
 """
 import re
@@ -13,10 +13,10 @@ class Layers:
     """The tables of the page."""
 
     def __init__(self, text):
-        # For each wing the names in its row, and the line of that row.
+        # For each layer the names in its row, and the line of that row.
         self.allowed, self.row = {}, {}
-        # For each module its wing, and its line, which is its place in the order.
-        self.wing_of, self.rank = {}, {}
+        # For each module its layer, and its line, which is its place in the order.
+        self.layer_of, self.rank = {}, {}
         heading, header = "", []
         for number, line in enumerate(text.split("\n"), 1):
             if line.startswith("#"):
@@ -29,18 +29,18 @@ class Layers:
                 header = cells
                 continue
             named = [re.findall(r"`([\w-]+)`", cell) for cell in cells]
-            if header[0] == "wing" and header[-1] == "may import":
-                for wing in named[0]:
-                    self.allowed[wing], self.row[wing] = named[-1], number
+            if header[0] == "layer" and header[-1] == "may import":
+                for layer in named[0]:
+                    self.allowed[layer], self.row[layer] = named[-1], number
             elif header[0] == "module":
                 # Modules of one row have one place, so they do not import each other.
                 for module in named[0]:
-                    self.wing_of[module], self.rank[module] = heading, number
+                    self.layer_of[module], self.rank[module] = heading, number
 
-    def allows(self, wing, module):
-        """Whether the modules of a wing may import this module of another one."""
-        allowed = self.allowed.get(wing, [])
-        return module in allowed or self.wing_of.get(module) in allowed
+    def allows(self, layer, module):
+        """Whether the modules of a layer may import this module of another one."""
+        allowed = self.allowed.get(layer, [])
+        return module in allowed or self.layer_of.get(module) in allowed
 
 
 # Each C library has the modules that may touch it. CLinux is the system's own headers: anybody's below the product.

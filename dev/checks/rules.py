@@ -100,34 +100,34 @@ def targets(project):
 
 
 @rule
-def wings(project):
+def layers(project):
     layers, used = project.layers, set()
     for name, target in project.targets.items():
         path = target.get("path", "")
-        top, wing = (path.split("/") + [""])[:2]
-        if top not in ("Sources", "Tests") or path != f"{top}/{wing}/{name}":
-            yield "Package.swift", 1, f"{name} is in {path}: put it in Sources/WING/{name} or Tests/WING/{name}"
+        top, layer = (path.split("/") + [""])[:2]
+        if top not in ("Sources", "Tests") or path != f"{top}/{layer}/{name}":
+            yield "Package.swift", 1, f"{name} is in {path}: put it in Sources/LAYER/{name} or Tests/LAYER/{name}"
             continue
         if top == "Tests":
             tested = project.modules.get(name.removesuffix("Tests"))
-            if tested and not tested["path"].startswith(f"Sources/{wing}/"):
-                yield "Package.swift", 1, f"{name} is in {path}: put it in the wing of {tested['path']}"
+            if tested and not tested["path"].startswith(f"Sources/{layer}/"):
+                yield "Package.swift", 1, f"{name} is in {path}: put it in the layer of {tested['path']}"
             continue
-        if wing not in layers.allowed:
-            yield PAGE, 1, f"has no row for the wing `{wing}`"
-        if layers.wing_of.get(name, wing) != wing:
-            yield PAGE, layers.rank[name], f"lists {name} under {layers.wing_of[name]}: it is in {path}"
+        if layer not in layers.allowed:
+            yield PAGE, 1, f"has no row for the layer `{layer}`"
+        if layers.layer_of.get(name, layer) != layer:
+            yield PAGE, layers.rank[name], f"lists {name} under {layers.layer_of[name]}: it is in {path}"
         for other in project.dependencies(target):
-            theirs = layers.wing_of.get(other, wing)
-            if theirs != wing:
-                used |= {(wing, theirs), (wing, other)}
-                if not layers.allows(wing, other):
+            theirs = layers.layer_of.get(other, layer)
+            if theirs != layer:
+                used |= {(layer, theirs), (layer, other)}
+                if not layers.allows(layer, other):
                     yield "Package.swift", 1, (
-                        f"{name} depends on {other}: {PAGE} does not let {wing} import {theirs}")
-    for wing, allowed in layers.allowed.items():
+                        f"{name} depends on {other}: {PAGE} does not let {layer} import {theirs}")
+    for layer, allowed in layers.allowed.items():
         for other in allowed:
-            if (wing, other) not in used:
-                yield PAGE, layers.row[wing], f"lets {wing} import {other}, which none of its modules does"
+            if (layer, other) not in used:
+                yield PAGE, layers.row[layer], f"lets {layer} import {other}, which none of its modules does"
 
 
 @rule

@@ -7,7 +7,7 @@ UNCHECKED_GOOD = "/// Guard: touched on the loop's own thread only.\n@frozen\npu
 SCHEMA = "CREATE TABLE users (id binary(16)); -- not NOW()\nCREATE VIEW Users AS SELECT 1;\n"
 
 PAGE = """
-| wing | what it holds | may import |
+| layer | what it holds | may import |
 |---|---|---|
 | `Storage` | the store | `Product` `World` `C` |
 | `Product` | the product | `Base` |
@@ -108,10 +108,10 @@ BAD = [
     ("documented", "docs/architecture.md", PAGE.replace("| `Relay` | the product |", "| Relay | the product |")),
     ("documented", "docs/architecture.md", PAGE.replace("`TestSupport`", "something")),
     ("documented", "docs/architecture.md", PAGE.replace("`CSQLite`", "`CSQLite` `CCurl`")),
-    ("wings", "docs/architecture.md", PAGE.replace("| `Network` | loops | `World` |\n", "")),
-    ("wings", "docs/architecture.md", PAGE.replace("loops | `World` |", "loops | |")),
-    ("wings", "docs/architecture.md", PAGE.replace("loops | `World` |", "loops | `World` `C` |")),
-    ("wings", "docs/architecture.md", PAGE.replace("### Network\n", "### Base\n")),
+    ("layers", "docs/architecture.md", PAGE.replace("| `Network` | loops | `World` |\n", "")),
+    ("layers", "docs/architecture.md", PAGE.replace("loops | `World` |", "loops | |")),
+    ("layers", "docs/architecture.md", PAGE.replace("loops | `World` |", "loops | `World` `C` |")),
+    ("layers", "docs/architecture.md", PAGE.replace("### Network\n", "### Base\n")),
     ("allow", "dev/check-allow", "length Sources/Product/Relay/Ask.swift it was long once\n"),
     ("allow", "dev/check-allow", "length Sources/Product/Relay/Ask.swift\n"),
 ]
@@ -121,18 +121,18 @@ BAD_TARGETS = [
     ("targets", "World", ["CLinux", "Log"]),
     ("targets", "Log", ["World", "TestSupport"]),
     ("targets", "Relay", ["World", "EventLoop"]),
-    ("wings", "Relay", ["World", "EventLoop"]),
-    ("wings", "Storage", ["CSQLite", "Relay", "World", "Log"]),
+    ("layers", "Relay", ["World", "EventLoop"]),
+    ("layers", "Storage", ["CSQLite", "Relay", "World", "Log"]),
     ("documented", "Elsewhere", []),
 ]
 
 # The same, where it is the folder of a target: target, folder
 BAD_PATHS = [
-    ("wings", "World", "Sources/World"),
-    ("wings", "World", "Sources/Network/World"),
-    ("wings", "World", "Elsewhere/Base/World"),
-    ("wings", "RelayTests", "Tests/RelayTests"),
-    ("wings", "RelayTests", "Tests/Base/RelayTests"),
+    ("layers", "World", "Sources/World"),
+    ("layers", "World", "Sources/Network/World"),
+    ("layers", "World", "Elsewhere/Base/World"),
+    ("layers", "RelayTests", "Tests/RelayTests"),
+    ("layers", "RelayTests", "Tests/Base/RelayTests"),
 ]
 
 
