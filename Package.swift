@@ -11,7 +11,7 @@ let settings: [SwiftSetting] = [
 ]
 
 /// The targets of one layer: a directory of `Sources/` with a folder for each module, and one of `Tests/` with their tests.
-/// docs/architecture.md says which layers a layer may import.
+/// docs/internals/architecture.md says which layers a layer may import.
 func layer(_ name: String, _ targets: Target...) -> [Target] {
     for target in targets where target.path == nil {
         target.path = "\(target.isTest ? "Tests" : "Sources")/\(name)/\(target.name)"
@@ -333,7 +333,7 @@ let package = Package(
                 "World",
             ]),
         .library(name: "APNs", targets: ["APNs"]),
-        // For websites in Swift, with the modules whose types it speaks in: docs/website-guide.md.
+        // For websites in Swift, with the modules whose types it speaks in: docs/websites/guide.md.
         .library(name: "TwoefayClient", targets: ["TwoefayClient", "Bytes", "Crypto", "JSON", "Webhooks", "World"]),
     ],
     targets: [

@@ -1,4 +1,4 @@
-"""Which module may import which: docs/architecture.md says it, and this reads it.
+"""Which module may import which: docs/internals/architecture.md says it, and this reads it.
 
 The page has a table of layers, each with what it may import, and a table of modules for each layer. A module may import
 only modules further down the page; from another layer, only what its layer's row names: whole layers, or single modules.
@@ -6,7 +6,7 @@ Package.swift says what each target does depend on. Tests may import everything.
 """
 import re
 
-PAGE = "docs/architecture.md"
+PAGE = "docs/internals/architecture.md"
 
 
 class Layers:

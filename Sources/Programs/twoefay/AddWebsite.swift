@@ -11,7 +11,7 @@ extension Tool {
             operands: [.init("NAME", "Small letters, digits, dots and dashes. It is never given to another website.")],
             options: [
                 .init("display-name", .one("TEXT"), "What people are shown; NAME if left out."),
-                .init("callback", .one("URL"), "Where it is told what happens, https; see docs/webhooks.md."),
+                .init("callback", .one("URL"), "Where it is told what happens, https; see docs/websites/webhooks.md."),
                 .init(
                     "out", .one("DIR"),
                     "Where NAME.pem, NAME.key and, for a callback, NAME.secret are written; here if left out."),

@@ -35,7 +35,7 @@ extension Tool {
         guard let texts = materials.texts else {
             throw Failure(
                 .notFound, "no gateway is set",
-                next: "Name one under 'sms.gateways' in the settings; docs/sms.md shows how.")
+                next: "Name one under 'sms.gateways' in the settings; docs/operators/sms.md shows how.")
         }
         guard texts.limits.allows(number) else {
             throw Failure(

@@ -7,7 +7,8 @@ import World
 
 @testable import Phone
 
-/// docs/device-protocol.md: its worked examples, made by another program with the key of RFC 6979, against this one.
+/// docs/phones/device-protocol.md: its worked examples, made by another program with the key of RFC 6979, against this
+/// one.
 struct ProtocolPage {
     let page: String
     private let examples: [String: String]
@@ -15,7 +16,7 @@ struct ProtocolPage {
 
     init() throws {
         let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
-        page = try TextFile.read("\(root)/docs/device-protocol.md")
+        page = try TextFile.read("\(root)/docs/phones/device-protocol.md")
         var examples: [String: String] = [:]
         var name: String?
         for line in page.split(separator: "\n", omittingEmptySubsequences: false) {

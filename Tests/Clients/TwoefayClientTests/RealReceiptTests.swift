@@ -8,7 +8,7 @@ import TwoefayClient
 import World
 
 /// From the activation to the receipt with nothing played: twoefayd and `twoefay phone` as they were built, and a website
-/// that believes neither, by TwoefayClient and by the code of docs/receipts.md.
+/// that believes neither, by TwoefayClient and by the code of docs/websites/receipts.md.
 @Suite("Receipts of a real relay", .timeLimit(.minutes(15))) struct RealReceipts {
     /// A website's user with one pinned phone.
     private struct Customer {

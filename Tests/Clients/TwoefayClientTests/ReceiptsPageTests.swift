@@ -5,7 +5,7 @@ import JSON
 import Testing
 import TwoefayClient
 
-/// The code of docs/receipts.md sees through the same lies as TwoefayClient.
+/// The code of docs/websites/receipts.md sees through the same lies as TwoefayClient.
 @Suite(.timeLimit(.minutes(15))) struct ReceiptsPage {
     @Test func python() async throws {
         try await PageCode.python().agrees(with: try Self.receipts() + Self.bindings())

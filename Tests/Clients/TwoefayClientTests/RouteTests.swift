@@ -5,7 +5,7 @@ import Testing
 import TwoefayClient
 import World
 
-/// What each function sends, and what it makes of the answers of docs/api.md.
+/// What each function sends, and what it makes of the answers of docs/websites/api.md.
 @Suite("The functions of RelayClient") struct Routes {
     /// What was asked, as in `POST /login {"username":"ada"}`, and that every POST but /auth may be repeated.
     private func lines(_ carrier: ScriptedCarrier) -> [String] {

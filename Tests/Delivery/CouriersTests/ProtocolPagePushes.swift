@@ -6,7 +6,7 @@ import World
 
 @testable import Couriers
 
-/// docs/device-protocol.md: its pushes, whole, against those that leave.
+/// docs/phones/device-protocol.md: its pushes, whole, against those that leave.
 struct ProtocolPagePushes {
     @Test(
         arguments: [
@@ -15,7 +15,7 @@ struct ProtocolPagePushes {
         ] as [(String, PushDetail, @Sendable (Push) -> [UInt8])])
     func showsAWholePush(name: String, detail: PushDetail, payload: @Sendable (Push) -> [UInt8]) throws {
         let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
-        let page = try TextFile.read("\(root)/docs/device-protocol.md").split(separator: "\n")
+        let page = try TextFile.read("\(root)/docs/phones/device-protocol.md").split(separator: "\n")
         let start = try #require(page.firstIndex(of: "```json \(name)"))
         let push = Push(
             id: try #require(ErrandID("0123456789abcdef0123456789abcdef")),

@@ -3,20 +3,20 @@ import Testing
 
 @testable import API
 
-/// docs/api.md against the routes and the problems.
+/// docs/websites/api.md against the routes and the problems.
 struct APIPageTests {
     private let page: String
 
     init() throws {
         let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
-        page = try TextFile.read("\(root)/docs/api.md")
+        page = try TextFile.read("\(root)/docs/websites/api.md")
     }
 
     @Test func namesEveryRouteWithItsParameters() throws {
         let rows = page.split(separator: "\n").filter { $0.hasPrefix("| `") }
         for route in API.table.routes {
             let name = "`\(route.method) \(route.path.text)`"
-            let row = try #require(rows.first { $0.hasPrefix("| \(name) |") }, "\(name) is not in docs/api.md")
+            let row = try #require(rows.first { $0.hasPrefix("| \(name) |") }, "\(name) is not in docs/websites/api.md")
             let original = page.split(separator: "\n").filter { !$0.hasPrefix("|") }.joined(separator: "\n")
             for form in route.forms {
                 for parameter in form.parameters {

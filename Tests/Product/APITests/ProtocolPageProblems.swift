@@ -6,13 +6,13 @@ import Testing
 
 @testable import API
 
-/// docs/device-protocol.md: what it says of refusals, against the relay's.
+/// docs/phones/device-protocol.md: what it says of refusals, against the relay's.
 struct ProtocolPageProblems {
     private let page: String
 
     init() throws {
         let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
-        page = try TextFile.read("\(root)/docs/device-protocol.md")
+        page = try TextFile.read("\(root)/docs/phones/device-protocol.md")
     }
 
     @Test func showsAWholeRefusal() async throws {

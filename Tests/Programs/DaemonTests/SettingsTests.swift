@@ -208,11 +208,11 @@ private func everything() throws -> Settings {
 }
 
 @Suite struct DocumentedSettings {
-    /// docs/settings.md shows the file that the program would print: run the test, and copy what it says.
+    /// docs/operators/settings.md shows the file that the program would print: run the test, and copy what it says.
     @Test func theDocumentIsTheExample() throws {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        let page = String(decoding: try Files.read("/\(root)/docs/settings.md"), as: UTF8.self)
+        let page = String(decoding: try Files.read("/\(root)/docs/operators/settings.md"), as: UTF8.self)
         let example = SettingsExample.annotated(SettingsExample.forReaders)
-        #expect(page.contains("```yaml\n\(example)```\n"), "docs/settings.md should show:\n\(example)")
+        #expect(page.contains("```yaml\n\(example)```\n"), "docs/operators/settings.md should show:\n\(example)")
     }
 }

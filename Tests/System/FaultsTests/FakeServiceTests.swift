@@ -204,7 +204,7 @@ import World
         #expect(try await program.curl("dead00").hasSuffix("410"))
         #expect(try await program.curl("beef00") == "200")
         let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
-        let page = try TextFile.read("\(root)/docs/fake-apns.md")
+        let page = try TextFile.read("\(root)/docs/phones/fake-apns.md")
         #expect(page.contains("```yaml\n\(example)```\n"))
         let help = try await BuiltProgram.twoefay("fake-apns", "--help").output
         let options = help.split(separator: "\n").compactMap { line -> String? in

@@ -5,7 +5,7 @@ import Testing
 
 /// The built `twoefay demo`, and a browser that goes through it as a person would.
 ///
-/// Pictures of the steps go to the directory that TWOEFAY_TOUR_PICTURES names: docs/tour has them so.
+/// Pictures of the steps go to the directory that TWOEFAY_TOUR_PICTURES names: docs/start/tour has them so.
 @Suite("the tour", .serialized, .mayBlock, .timeLimit(.minutes(20))) struct TourTests {
     /// What a page of docs takes to load is bounded by it.
     private static let largestPicture = 60 << 10
@@ -49,9 +49,9 @@ import Testing
         #expect(isFirst ? taken == shown : taken.isStrictSubset(of: shown), "\(taken.symmetricDifference(shown))")
     }
 
-    /// What docs/tour.md shows.
+    /// What docs/start/tour.md shows.
     private static func namedInTheDocs() throws -> Set<String> {
-        let page = try TextFile.read("\(TourScript.root)/docs/tour.md")
+        let page = try TextFile.read("\(TourScript.root)/docs/start/tour.md")
         return Set(
             page.split(separator: "(tour/").dropFirst().compactMap { part in
                 part.split(separator: ")").first.map(String.init)
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func theDocsShowPicturesThatAreThere() throws {
-        let place = "\(TourScript.root)/docs/tour"
+        let place = "\(TourScript.root)/docs/start/tour"
         let there = TemporaryDirectory.names(in: place)
         #expect(Set(there) == (try Self.namedInTheDocs()))
         for name in there {

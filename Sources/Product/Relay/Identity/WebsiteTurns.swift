@@ -14,7 +14,7 @@ import World
 /// A website is known by the key of its certificate before the store is asked. Requests of phones
 /// are not limited here: each phone has a quota.
 public final class WebsiteTurns: Sendable {
-    /// Requests of one website in work while others call. `docs/decisions.md` says what it costs.
+    /// Requests of one website in work while others call. `docs/internals/decisions.md` says what it costs.
     public static let limit = 4
     /// How long after a call of another website the limit holds: as long as a login usually takes.
     public static let memory = Duration.seconds(60)

@@ -91,7 +91,9 @@ public struct Materials: Sendable {
         guard let materials, reading.problems.isEmpty else {
             throw Failure(
                 .failed, reading.problems.joined(separator: "\n"),
-                next: "These files are named in the settings; docs/operations.md says what each is and how to renew it."
+                next:
+                    "These files are named in the settings; docs/operators/operations.md says what each is and how "
+                    + "to renew it."
             )
         }
         return materials

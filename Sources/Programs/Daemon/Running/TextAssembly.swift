@@ -50,7 +50,7 @@ extension Materials.Texts.Gateway {
             // The reader of the settings has looked at all that could be wrong with it.
             throw Failure(
                 .failed, "gateway \(form.name): its url cannot be put together",
-                next: "docs/sms.md says what each kind needs.")
+                next: "docs/operators/sms.md says what each kind needs.")
         }
         return WebGateway(name: form.name, dialect: dialect, options: options)
     }

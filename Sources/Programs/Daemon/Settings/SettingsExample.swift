@@ -70,7 +70,7 @@ public enum SettingsExample {
 }
 
 extension SettingsExample {
-    /// What docs/settings.md shows: the least that must be said, and a push service.
+    /// What docs/operators/settings.md shows: the least that must be said, and a push service.
     static var forReaders: Settings {
         var settings = SettingsKeys.defaults
         settings.origin = WebAddress(secure: true, host: "login.example.com", port: 8080)

@@ -24,7 +24,8 @@ extension Settings {
             throw Failure(
                 .failed, "the settings are wrong\n\(error.description)",
                 next:
-                    "docs/settings.md explains every key. Mend the file, then try 'twoefayd --config \(path) --check'.")
+                    "docs/operators/settings.md explains every key. Mend the file, then try "
+                    + "'twoefayd --config \(path) --check'.")
         }
     }
 }

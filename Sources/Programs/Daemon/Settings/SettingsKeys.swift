@@ -219,19 +219,20 @@ public enum SettingsKeys {
     /// What stands over a group of keys in the example.
     static let sections = [
         "connections":
-            "Who gets a connection when many want one. docs/operations.md explains it.",
+            "Who gets a connection when many want one. docs/operators/operations.md explains it.",
         "pkcs11":
             "A token that holds the private key of tls.phones. Only `twoefay-keys` uses it.",
         "tls": "Certificates and keys, all PEM. `twoefay init` makes them.",
         "push": "How phones are woken. Without a topic and without a key for the web nothing is pushed.",
         "push.web": "Browsers, and phones with UnifiedPush (RFC 8030, 8291 and 8292).",
         "callbacks":
-            "How websites are called that have a callback (`twoefay website add --callback URL`). docs/webhooks.md says what "
-            + "they are told.",
+            "How websites are called that have a callback (`twoefay website add --callback URL`). "
+            + "docs/websites/webhooks.md says what they are told.",
         "mail": "How mails leave: codes, and what users are told of. Without a URL none does.",
         "templates": "What mails and text messages say. English and German are built in.",
         "sms":
-            "Codes as text messages. Without a gateway none is sent. docs/sms.md explains gateways, routes, limits and costs.",
+            "Codes as text messages. Without a gateway none is sent. docs/operators/sms.md explains gateways, "
+            + "routes, limits and costs.",
         "sms.limits":
             "How many text messages are begun, against those who have them sent to numbers of their own. Hours and days "
             + "are those of UTC.",

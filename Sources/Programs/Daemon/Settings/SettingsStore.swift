@@ -9,7 +9,7 @@ extension Settings {
         do {
             return try storageURL()
         } catch {
-            throw Failure(.usage, error.description, next: "docs/settings.md shows what storage may be.")
+            throw Failure(.usage, error.description, next: "docs/operators/settings.md shows what storage may be.")
         }
     }
 

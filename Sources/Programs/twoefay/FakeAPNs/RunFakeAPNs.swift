@@ -24,7 +24,7 @@ extension Tool {
                 At first it prints what stands under push.apns in the relay's settings, then a line for every request and
                 what it gets. Without --control it accepts every right push. Ctrl-C ends it.
                 With --json it prints a line for everything that happens: listening, connected, request, disconnected,
-                control, trouble, ended. docs/fake-apns.md walks through it.
+                control, trouble, ended. docs/phones/fake-apns.md walks through it.
                   twoefay fake-apns --example > control.yaml
                   twoefay fake-apns --control control.yaml
                 """)

@@ -25,7 +25,7 @@ extension Tool {
             ],
             notes: """
                 The factors count at once, on the operator's word. If anything is wrong with the file, or a user is not known, nothing is
-                done at all. It may be run again: who has the token already keeps it. See docs/import.md.
+                done at all. It may be run again: who has the token already keeps it. See docs/operators/import.md.
                   twoefay import tokens.xml --website shop --key-file transport.key --map owners.csv --dry-run
                 """)
     ) { invocation throws(Failure) in

@@ -10,7 +10,8 @@ extension Tool {
             options: [.init("language", .one("TAG"), "en or de; en if not given.")],
             notes: """
                 Translate it, save it under its language's name (fr.po) in the directory that templates.directory names,
-                and try it with 'twoefayd --check' and 'twoefay mail test --language fr'. docs/templates.md says more.
+                and try it with 'twoefayd --check' and 'twoefay mail test --language fr'.
+                docs/operators/templates.md says more.
                 """)
     ) { invocation throws(Failure) in
         let language = invocation.value("language") ?? "en"

@@ -42,7 +42,7 @@ extension Tool {
         guard let mail = materials.mail else {
             throw Failure(
                 .notFound, "no mail server is set",
-                next: "Set mail.url and mail.from in the settings; docs/mail.md shows how.")
+                next: "Set mail.url and mail.from in the settings; docs/operators/mail.md shows how.")
         }
         let messages = samples.map { sample in
             (

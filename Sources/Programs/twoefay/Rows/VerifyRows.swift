@@ -61,7 +61,8 @@ extension Tool {
 
 
                 \(count) rows checked, \(found.count) not as a relay wrote them. No login succeeds with them.
-                If you changed one yourself: twoefay rows adopt TABLE KEY --reason TEXT. If nobody of you did: see docs/threat-model.md.
+                If you changed one yourself: twoefay rows adopt TABLE KEY --reason TEXT.
+                If nobody of you did: see docs/internals/threat-model.md.
                 """, json: json, code: .failed)
     }
 

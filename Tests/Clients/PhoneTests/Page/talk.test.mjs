@@ -1,4 +1,4 @@
-// The page's phone against a relay of a few lines, which answers as docs/device-protocol.md says, or worse.
+// The page's phone against a relay of a few lines, which answers as docs/phones/device-protocol.md says, or worse.
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { webcrypto } from "node:crypto";

@@ -2,13 +2,14 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The code of docs/website-guide.md in one language, run as it stands on the page, with that of docs/receipts.md beside it.
+/// The code of docs/websites/guide.md in one language, run as it stands on the page, with that of
+/// docs/websites/receipts.md beside it.
 struct GuideCode: Sendable, CustomTestStringConvertible {
     let testDescription: String
     /// As on the page.
     let language: String
     let program: String
-    /// Of docs/receipts.md; nil where it is shown without.
+    /// Of docs/websites/receipts.md; nil where it is shown without.
     let receipts: String?
     /// What logs somebody in.
     let driver: (name: String, text: String)
@@ -70,13 +71,13 @@ struct GuideCode: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// docs/website-guide.md
+/// docs/websites/guide.md
 enum GuidePage {
     static let root = #filePath.split(separator: "/").dropLast(5).map { "/\($0)" }.joined()
 
     /// Blocks under the name of a file.
     static func files() throws -> [(language: String, name: String, text: String)] {
-        let page = try TextFile.read("\(root)/docs/website-guide.md")
+        let page = try TextFile.read("\(root)/docs/websites/guide.md")
         var files: [(language: String, name: String, text: String)] = []
         var lines = page.split(separator: "\n", omittingEmptySubsequences: false)[...]
         while let line = lines.popFirst() {
@@ -86,7 +87,7 @@ enum GuidePage {
             lines = lines.dropFirst(code.count + 1)
             if words.count == 2 { files.append((words[0], words[1], code.joined(separator: "\n") + "\n")) }
         }
-        try #require(files.count >= 6, "docs/website-guide.md has lost its code")
+        try #require(files.count >= 6, "docs/websites/guide.md has lost its code")
         return files
     }
 }

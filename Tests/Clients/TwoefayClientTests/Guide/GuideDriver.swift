@@ -1,5 +1,5 @@
-/// What logs somebody in with the code of docs/website-guide.md. `twoefay phone` is the phone. Each says the same. The user's
-/// name is none that could stand in a path as it is.
+/// What logs somebody in with the code of docs/websites/guide.md. `twoefay phone` is the phone. Each says the same. The
+/// user's name is none that could stand in a path as it is.
 enum GuideDriver {
     static let python = #"""
         import os, subprocess, sys

@@ -7,7 +7,7 @@ import TwoefayClient
 import Webhooks
 import World
 
-/// docs/website-guide.md, run as it stands: against the daemon as it was built, with a phone that answers.
+/// docs/websites/guide.md, run as it stands: against the daemon as it was built, with a phone that answers.
 @Suite("The website's guide", .timeLimit(.minutes(15)), .mayBlock) struct Guide {
     /// A relay that knows the shop, and a directory with what its operator gave the shop.
     private func shop() async throws -> (relay: RunningRelay, directory: TemporaryDirectory) {

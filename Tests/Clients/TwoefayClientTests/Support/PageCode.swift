@@ -18,7 +18,7 @@ extension Asked {
     }
 }
 
-/// The code of docs/receipts.md in one language, run as it stands on the page.
+/// The code of docs/websites/receipts.md in one language, run as it stands on the page.
 struct PageCode {
     /// What is to be called, and whether that may return.
     struct Case {
@@ -87,10 +87,10 @@ struct PageCode {
 
     /// As it stands on the page.
     static func text(_ language: String) throws -> String {
-        let lines = try TextFile.read("\(GuidePage.root)/docs/receipts.md").split(
+        let lines = try TextFile.read("\(GuidePage.root)/docs/websites/receipts.md").split(
             separator: "\n", omittingEmptySubsequences: false)
         let code = lines.drop { $0 != "```\(language)" }.dropFirst().prefix { $0 != "```" }
-        try #require(!code.isEmpty, "docs/receipts.md has no \(language)")
+        try #require(!code.isEmpty, "docs/websites/receipts.md has no \(language)")
         return code.joined(separator: "\n")
     }
 

@@ -81,7 +81,7 @@ function readDetails(list) {
   });
 }
 
-/** Control characters, marks of text direction, and characters that show nothing: see docs/device-protocol.md. */
+/** Control characters, marks of text direction, and characters that show nothing: see docs/phones/device-protocol.md. */
 const hidden = new RegExp(
   "[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f" +
     "\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb" +

@@ -3,7 +3,7 @@ extension PageFile {
     static let deviceJS = PageFile(
         "device.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // A phone at one website, as docs/device-protocol.md has it: it is bound, hears of requests, and answers them.
+            // A phone at one website, as docs/phones/device-protocol.md has it: it is bound, hears of requests, and answers them.
             //
             // A phone is a plain object that IndexedDB can keep: {id, relay, pin, website, token, jwk, key, pushToken, name, madeAt,
             // state}, `key` a CryptoKey that nobody can read. `state` is `asked`, with code and perhaps websiteKey, or `bound`, with device.
