@@ -4,7 +4,7 @@ import Testing
 
 @testable import Relay
 
-/// docs/operators/operations.md, "Accounts in MariaDB": a relay does with the rights over rows alone.
+/// docs/operators/store.md, "Accounts in MariaDB": a relay does with the rights over rows alone.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct AccountRightsTests {
     @Test func aRelayNeedsNoRightOverTables() async throws {
         let rig = try await RelayRig(over: try await FreshStore.byRelaysAccount(), time: TestTime())

@@ -236,7 +236,7 @@ import World
 
     @Test func operatorsCanReadOfEveryCounter() throws {
         let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
-        let page = try TextFile.read("\(root)/docs/operators/operations.md")
+        let page = try TextFile.read("\(root)/docs/operators/monitoring.md")
         let registry = Registry()
         _ = RelayMetrics(registry)
         #expect(registry.families.count >= 5)

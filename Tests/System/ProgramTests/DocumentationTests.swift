@@ -2,13 +2,13 @@ import Daemon
 import TestSupport
 import Testing
 
-/// docs/operators/operations.md against what the programs say of themselves.
-@Suite(.timeLimit(.minutes(15)), .mayBlock) struct OperationsPage {
+/// docs/operators/commands.md against what the programs say of themselves.
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct CommandsPage {
     private let page: String
 
     init() throws {
         let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
-        page = try text("\(root)/docs/operators/operations.md")
+        page = try text("\(root)/docs/operators/commands.md")
     }
 
     @Test func namesEveryCommand() async throws {

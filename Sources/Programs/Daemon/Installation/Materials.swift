@@ -92,8 +92,8 @@ public struct Materials: Sendable {
             throw Failure(
                 .failed, reading.problems.joined(separator: "\n"),
                 next:
-                    "These files are named in the settings; docs/operators/operations.md says what each is and how "
-                    + "to renew it."
+                    "These files are named in the settings; docs/operators/files.md says what each is and "
+                    + "how to renew it."
             )
         }
         return materials

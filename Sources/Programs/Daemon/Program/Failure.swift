@@ -1,6 +1,6 @@
 import JSON
 
-/// The exit statuses of both programs; docs/operators/operations.md lists them.
+/// The exit statuses of both programs; docs/operators/commands.md lists them.
 public enum ExitCode: Int32, Sendable, CaseIterable {
     case ok = 0
     case failed = 1

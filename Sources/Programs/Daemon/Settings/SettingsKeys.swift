@@ -219,7 +219,7 @@ public enum SettingsKeys {
     /// What stands over a group of keys in the example.
     static let sections = [
         "connections":
-            "Who gets a connection when many want one. docs/operators/operations.md explains it.",
+            "Who gets a connection when many want one. docs/operators/limits.md explains it.",
         "pkcs11":
             "A token that holds the private key of tls.phones. Only `twoefay-keys` uses it.",
         "tls": "Certificates and keys, all PEM. `twoefay init` makes them.",
