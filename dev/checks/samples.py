@@ -6,7 +6,8 @@ import rules
 UNCHECKED_GOOD = "/// Guard: touched on the loop's own thread only.\n@frozen\npublic struct Box: @unchecked Sendable {}\n"
 SCHEMA = "CREATE TABLE users (id binary(16)); -- not NOW()\nCREATE VIEW Users AS SELECT 1;\n"
 
-PAGE = """
+PAGE = """# Architecture
+
 | layer | what it holds | may import |
 |---|---|---|
 | `Storage` | the store | `Product` `World` `C` |
@@ -51,7 +52,13 @@ GOOD = {
     "Tests/Product/RelayTests/AskTests.swift": "@testable import Relay\nimport Testing\n",
     "schema.sql": SCHEMA,
     "docs/internals/architecture.md": PAGE,
-    "README.md": "See /etc/twoefay and ~/x and /tmp/anything.\n",
+    "README.md": "# Twoefay\n\nSee /etc/twoefay and ~/x and /tmp/anything.\n",
+    "docs/README.md": "# Documentation\n\n- [Architecture](internals/architecture.md#network)\n- [Start](start/a.md)\n"
+                      "- [Trouble](operators/troubleshooting.md)\n",
+    "docs/start/a.md": "# Start\n\nSee `Sources/Product/Relay` and [that](#start), not `dev/NAME` or `docs/…`.\n\n"
+                       "```sh\n# not a heading, [no link](x.md), " + "and longer than a line may be " * 3 + "\n```\n"
+                       "| " + "wide " * 30 + "| " + "table " * 30 + "|\n",
+    "docs/operators/troubleshooting.md": "# Trouble\n\n| `INSERT INTO … VALUES` | a cause |\n",
 }
 
 TARGETS = {
@@ -112,6 +119,20 @@ BAD = [
     ("layers", "docs/internals/architecture.md", PAGE.replace("loops | `World` |", "loops | |")),
     ("layers", "docs/internals/architecture.md", PAGE.replace("loops | `World` |", "loops | `World` `C` |")),
     ("layers", "docs/internals/architecture.md", PAGE.replace("### Network\n", "### Base\n")),
+    ("index", "docs/start/b.md", "# Forgotten\n"),
+    ("index", "docs/start/a.md", "# Start\n\n# And again\n"),
+    ("index", "docs/start/a.md", "Nothing but text\n"),
+    ("index", "README.md", "Nothing but text\n"),
+    ("index", "docs/README.md", "# Documentation\n\n- [Architecture](internals/architecture.md)\n- [Start](start/a.md)\n"
+                                "- [Trouble](operators/troubleshooting.md)\n- [Again](start/a.md)\n"),
+    ("links", "README.md", "# Twoefay\n\n[gone](docs/gone.md)\n"),
+    ("links", "docs/start/a.md", "# Start\n\n[gone](../internals/architecture.md#elsewhere)\n"),
+    ("links", "docs/start/a.md", "# Start\n\n[gone](#elsewhere)\n"),
+    ("paths", "docs/start/a.md", "# Start\n\nSee `Sources/Product/Gone.swift`.\n"),
+    ("paths", "Sources/Product/Relay/A.swift", "/// See docs/gone.md.\n"),
+    ("prose-width", "docs/start/a.md", "# Start\n\n" + "many words " * 10 + "\n"),
+    ("cell-length", "docs/start/a.md", "# Start\n\n| a | " + "many words " * 20 + "|\n"),
+    ("messages", "docs/operators/troubleshooting.md", "# Trouble\n\n| `INSERT … nowhere` | a cause |\n"),
     ("allow", "dev/check-allow", "length Sources/Product/Relay/Ask.swift it was long once\n"),
     ("allow", "dev/check-allow", "length Sources/Product/Relay/Ask.swift\n"),
 ]
