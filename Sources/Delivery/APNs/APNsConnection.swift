@@ -1,7 +1,7 @@
+import DeliveryOutcomes
 import EventLoop
 import HTTP
 import HTTP2
-import Pushing
 import World
 
 /// One connection that was opened, from then until nothing of it is left.

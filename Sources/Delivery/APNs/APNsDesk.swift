@@ -1,7 +1,7 @@
+import DeliveryOutcomes
 import EventLoop
 import HTTP2
 import Log
-import Pushing
 import World
 
 /// One loop's part of the sender: takes a push, and sees that it comes to an outcome.

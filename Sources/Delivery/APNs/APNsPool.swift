@@ -1,8 +1,8 @@
+import DeliveryOutcomes
 import EventLoop
 import HTTP
 import HTTP2
 import Log
-import Pushing
 import World
 
 /// One loop's connections to one host under one identity, and the pushes that wait for them.

@@ -1,6 +1,6 @@
+import DeliveryOutcomes
 import EventLoop
 import Log
-import Pushing
 import Synchronization
 import TLS
 import World

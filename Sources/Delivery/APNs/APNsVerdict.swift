@@ -1,4 +1,4 @@
-import Pushing
+import DeliveryOutcomes
 import World
 
 /// What follows from an answer: for the push, for the connection it came on, and for our credential.

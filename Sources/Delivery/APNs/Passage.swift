@@ -1,5 +1,5 @@
+import DeliveryOutcomes
 import EventLoop
-import Pushing
 import World
 
 /// One push on its way to its outcome.

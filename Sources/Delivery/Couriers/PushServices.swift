@@ -1,5 +1,5 @@
+import DeliveryOutcomes
 import Domain
-import Pushing
 import Relay
 
 /// Several push services as one: each phone belongs to the first that serves it.

@@ -1,9 +1,9 @@
 import Crypto
 import Curl
+import DeliveryOutcomes
 import EventLoop
 import HTTP
 import Log
-import Pushing
 import Synchronization
 import World
 

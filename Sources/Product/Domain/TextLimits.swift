@@ -1,3 +1,4 @@
+import GSM
 import World
 
 /// Where text messages may go, and how many. Each one is paid for, and there are people who live on having them sent to

@@ -1,4 +1,3 @@
-import Calling
 import Daemon
 import Domain
 import JSON

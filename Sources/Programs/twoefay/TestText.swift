@@ -1,13 +1,13 @@
 import Bytes
 import Daemon
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import GSM
 import JSON
 import Log
-import Messaging
-import Texting
-import Wording
+import SMS
+import Templates
 import World
 
 extension Tool {

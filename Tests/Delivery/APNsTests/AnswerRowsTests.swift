@@ -1,8 +1,8 @@
 import APNs
+import DeliveryOutcomes
 import FakeAPNs
 import HTTP
 import HTTP2
-import Pushing
 import TestSupport
 import Testing
 import World

@@ -1,7 +1,7 @@
+import DeliveryOutcomes
 import FakeAPNs
 import HTTP
 import JSON
-import Pushing
 import Testing
 import World
 

@@ -1,9 +1,9 @@
 import APNs
 import Crypto
+import DeliveryOutcomes
 import EventLoop
 import FakeAPNs
 import HTTP
-import Pushing
 import TLS
 import Testing
 import World

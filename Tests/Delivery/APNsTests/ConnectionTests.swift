@@ -1,10 +1,10 @@
 import APNs
+import DeliveryOutcomes
 import EventLoop
 import FakeAPNs
 import Glibc
 import HTTP2
 import Log
-import Pushing
 import TestSupport
 import Testing
 import World

@@ -1,6 +1,6 @@
+import DeliveryOutcomes
 import HTTP
 import HTTP2
-import Pushing
 import Testing
 import World
 

@@ -1,5 +1,5 @@
+import DeliveryOutcomes
 import HTTP2
-import Pushing
 import Testing
 import World
 

@@ -1,7 +1,7 @@
+import DeliveryOutcomes
 import EventLoop
 import FakeAPNs
 import HTTP2
-import Pushing
 import Synchronization
 import Testing
 import World

@@ -1,11 +1,11 @@
 import Crypto
+import DeliveryOutcomes
 import EventLoop
 import FakeAPNs
 import HTTP
 import HTTP2
 import JSON
 import Log
-import Pushing
 import TLS
 import TestSupport
 import Testing

@@ -1,9 +1,9 @@
 import APNs
 import Crypto
+import DeliveryOutcomes
 import EventLoop
 import FakeAPNs
 import HTTP2
-import Pushing
 import Synchronization
 import TestSupport
 import Testing

@@ -1,4 +1,4 @@
-import Pushing
+import DeliveryOutcomes
 import Testing
 import World
 

@@ -1,9 +1,9 @@
 import Crypto
+import DeliveryOutcomes
 import EventLoop
 import FakeAPNs
 import HTTP
 import HTTP2
-import Pushing
 import TLS
 import TestSupport
 import Testing

@@ -1,5 +1,4 @@
 import Bytes
-import Calling
 import Crypto
 import Domain
 import HTTP
@@ -7,6 +6,7 @@ import Log
 import Relay
 import TestSupport
 import Testing
+import Webhooks
 import World
 
 @testable import Couriers

@@ -1,9 +1,9 @@
 import Bytes
 import Curl
 import EventLoop
+import SMS
 import TestSupport
 import Testing
-import Texting
 import World
 
 @testable import Couriers

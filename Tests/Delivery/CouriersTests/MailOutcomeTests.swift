@@ -1,5 +1,5 @@
 import Curl
-import Messaging
+import DeliveryOutcomes
 import Testing
 
 @testable import Couriers

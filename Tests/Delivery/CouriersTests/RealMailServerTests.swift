@@ -1,13 +1,13 @@
 import Bytes
 import Curl
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import Log
-import Messaging
 import Relay
+import Templates
 import TestSupport
 import Testing
-import Wording
 import World
 
 @testable import Couriers

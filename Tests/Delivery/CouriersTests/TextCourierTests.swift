@@ -1,15 +1,16 @@
 import Bytes
 import Curl
+import DeliveryOutcomes
 import Domain
 import EventLoop
+import GSM
 import Log
-import Messaging
 import Relay
+import SMS
 import Synchronization
+import Templates
 import TestSupport
 import Testing
-import Texting
-import Wording
 import World
 
 @testable import Couriers

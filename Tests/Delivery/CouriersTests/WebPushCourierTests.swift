@@ -1,11 +1,11 @@
 import Bytes
 import Crypto
 import Curl
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import JSON
 import Log
-import Pushing
 import Relay
 import TestSupport
 import Testing

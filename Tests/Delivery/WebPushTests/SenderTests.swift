@@ -1,11 +1,11 @@
 import Bytes
 import Crypto
 import Curl
+import DeliveryOutcomes
 import EventLoop
 import HTTP
 import JSON
 import Log
-import Pushing
 import TestSupport
 import Testing
 import World

@@ -1,9 +1,9 @@
 import Bytes
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import HTTP
 import JSON
-import Pushing
 import Relay
 import Synchronization
 import TestSupport

@@ -1,3 +1,4 @@
+import GSM
 import Testing
 import World
 

@@ -1,9 +1,9 @@
-import Calling
 import Domain
 import Storage
 import Synchronization
 import TestSupport
 import Testing
+import Webhooks
 import World
 
 @testable import Relay

@@ -1,8 +1,8 @@
-import Calling
 import Domain
 import Log
 import TestSupport
 import Testing
+import Webhooks
 import World
 
 @testable import Relay

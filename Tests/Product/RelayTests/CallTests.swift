@@ -1,4 +1,3 @@
-import Calling
 import Domain
 import Storage
 import TestSupport

@@ -1,6 +1,6 @@
+import DeliveryOutcomes
 import Domain
 import JSON
-import Pushing
 import Storage
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
+import DeliveryOutcomes
 import Domain
 import Log
-import Pushing
 import Storage
 import Synchronization
 import TestSupport

@@ -1,7 +1,7 @@
 import Crypto
+import DeliveryOutcomes
 import Domain
 import JSON
-import Pushing
 import Relay
 import Synchronization
 import TestSupport

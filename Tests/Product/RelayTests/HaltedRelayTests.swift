@@ -1,7 +1,6 @@
+import DeliveryOutcomes
 import Domain
 import Log
-import Messaging
-import Pushing
 import TestSupport
 import Testing
 import World

@@ -1,5 +1,5 @@
+import DeliveryOutcomes
 import Domain
-import Pushing
 import TestSupport
 import Testing
 import World

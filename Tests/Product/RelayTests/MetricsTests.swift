@@ -1,6 +1,6 @@
+import DeliveryOutcomes
 import Domain
 import Metrics
-import Pushing
 import Relay
 import Storage
 import TestSupport

@@ -1,5 +1,5 @@
+import DeliveryOutcomes
 import Domain
-import Messaging
 import Storage
 import Synchronization
 import TestSupport

@@ -1,6 +1,6 @@
+import DeliveryOutcomes
 import Domain
 import Log
-import Messaging
 import Metrics
 import Storage
 import TestSupport

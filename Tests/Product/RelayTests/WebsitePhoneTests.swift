@@ -1,7 +1,7 @@
+import DeliveryOutcomes
 import Domain
 import Log
 import Storage
-import Pushing
 import TestSupport
 import Testing
 import World

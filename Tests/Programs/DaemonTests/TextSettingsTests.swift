@@ -1,9 +1,10 @@
 import Couriers
 import Curl
 import Domain
+import GSM
 import SMPP
+import SMS
 import Testing
-import Texting
 
 @testable import Daemon
 

@@ -1,7 +1,7 @@
-import Calling
 import Domain
 import TestSupport
 import Testing
+import Webhooks
 import World
 
 @testable import Relay

@@ -1,8 +1,8 @@
 import Bytes
-import Calling
 import Domain
 import TestSupport
 import Testing
+import Webhooks
 import World
 
 @testable import Relay

@@ -1,10 +1,10 @@
 import API
 import Crypto
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import HTTP
 import Log
-import Pushing
 import Relay
 import Storage
 import World

@@ -1,9 +1,8 @@
-import Calling
+import DeliveryOutcomes
 import Domain
-import Messaging
-import Pushing
 import Relay
 import Synchronization
+import Webhooks
 
 /// A push service of a test.
 public typealias Pushes = Taken<Push, PushOutcome>

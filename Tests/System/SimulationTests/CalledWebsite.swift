@@ -1,4 +1,3 @@
-import Calling
 import Domain
 import EventLoop
 import JSON

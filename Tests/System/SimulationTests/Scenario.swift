@@ -1,10 +1,10 @@
 import Bytes
 import Crypto
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import HTTP
 import JSON
-import Pushing
 import Relay
 import Storage
 import Synchronization

@@ -2,11 +2,11 @@ import Bytes
 import Couriers
 import Crypto
 import Curl
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import Log
 import Measuring
-import Messaging
 import Relay
 import Storage
 import Synchronization

@@ -6,7 +6,7 @@ import Log
 import Measuring
 import Relay
 import Storage
-import Wording
+import Templates
 import World
 
 /// Codes by mail that wait in the outbox are taken up, handed to a mail server and written down; prints how many a second.

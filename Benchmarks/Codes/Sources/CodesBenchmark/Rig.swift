@@ -1,10 +1,10 @@
 import Bytes
 import Crypto
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import Log
 import Measuring
-import Messaging
 import Relay
 import Storage
 import Synchronization

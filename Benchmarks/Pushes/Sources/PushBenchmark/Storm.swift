@@ -2,11 +2,11 @@ import APNs
 import Bytes
 import Couriers
 import Crypto
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import Glibc
 import Log
-import Pushing
 import Relay
 import Storage
 import Synchronization

@@ -1,6 +1,6 @@
 import APNs
+import DeliveryOutcomes
 import Domain
-import Pushing
 import Relay
 
 /// The phones that Apple's service reaches, or one that speaks as it does.

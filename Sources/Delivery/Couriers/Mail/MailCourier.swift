@@ -1,10 +1,10 @@
 import Curl
+import DeliveryOutcomes
 import Domain
 import Log
-import Messaging
 import Relay
 import Synchronization
-import Wording
+import Templates
 import World
 
 /// Words messages and hands them to a mail server.

@@ -1,7 +1,7 @@
 import Curl
+import DeliveryOutcomes
 import Domain
 import JSON
-import Pushing
 import Relay
 import WebPush
 

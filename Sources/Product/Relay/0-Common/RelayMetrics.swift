@@ -1,7 +1,6 @@
+import DeliveryOutcomes
 import Domain
-import Messaging
 import Metrics
-import Pushing
 import Synchronization
 import World
 

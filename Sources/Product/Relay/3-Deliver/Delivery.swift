@@ -1,6 +1,6 @@
+import DeliveryOutcomes
 import Domain
 import Log
-import Pushing
 import World
 
 /// A push on its way to one phone, with what the relay itself wants to know of it.

@@ -1,6 +1,6 @@
 import Bytes
+import DeliveryOutcomes
 import Domain
-import Messaging
 import World
 
 /// What leaves for an address of a user: a mail or a text message. How it is worded is its courier's matter.

@@ -1,7 +1,7 @@
 import Bytes
+import DeliveryOutcomes
 import Domain
 import Log
-import Messaging
 import World
 
 extension Relay {

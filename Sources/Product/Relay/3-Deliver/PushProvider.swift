@@ -1,5 +1,5 @@
+import DeliveryOutcomes
 import Domain
-import Pushing
 import World
 
 /// What leaves for a phone: enough to say who asks, never enough to answer.

@@ -1,4 +1,5 @@
 import Domain
+import GSM
 import World
 
 /// What a gateway took, for the day's account.

@@ -3,7 +3,7 @@ import Couriers
 import Curl
 import EventLoop
 import HTTP
-import Wording
+import Templates
 
 extension Materials {
     public struct Mail: Sendable {

@@ -7,7 +7,7 @@ import Geo
 import HTTP
 import KeyService
 import PKCS11
-import Wording
+import Templates
 import World
 
 /// What lies in the files that the settings name, read and found to fit together.

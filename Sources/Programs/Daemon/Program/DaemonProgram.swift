@@ -5,7 +5,7 @@ import JSON
 import KeyService
 import Log
 import Storage
-import Wording
+import Templates
 import World
 
 /// `twoefayd`: settings, then the relay.

@@ -12,8 +12,8 @@ import Log
 import Relay
 import Storage
 import TLS
+import Templates
 import WebPush
-import Wording
 import World
 
 /// The relay on its loops: a store, one HTTP/2 server a loop, the rounds that keep the outbox moving, and a page of

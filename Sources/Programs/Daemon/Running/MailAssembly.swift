@@ -1,7 +1,7 @@
 import Couriers
 import Curl
 import Log
-import Wording
+import Templates
 import World
 
 extension Materials.Mail {

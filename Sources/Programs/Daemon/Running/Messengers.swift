@@ -6,10 +6,10 @@ import EventLoop
 import Log
 import Metrics
 import Relay
+import SMS
 import Storage
 import Synchronization
-import Texting
-import Wording
+import Templates
 import World
 
 /// Who carries mails and text messages now. Others may take their places at any time: what is on its way ends as it began,

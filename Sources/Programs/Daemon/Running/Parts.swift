@@ -12,8 +12,8 @@ import Log
 import Metrics
 import Relay
 import Storage
+import Templates
 import WebPush
-import Wording
 import World
 
 /// What a daemon is made of before it listens: all that must be closed again if the start fails.

@@ -8,7 +8,7 @@ import Log
 import Relay
 import Storage
 import TLS
-import Wording
+import Templates
 import World
 
 extension Daemon {

@@ -7,9 +7,9 @@ import Log
 import Metrics
 import Relay
 import SMPP
+import SMS
 import TLS
-import Texting
-import Wording
+import Templates
 import World
 
 extension Materials.Texts {

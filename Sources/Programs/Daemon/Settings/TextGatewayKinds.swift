@@ -2,7 +2,7 @@ import Couriers
 import Curl
 import Domain
 import SMPP
-import Texting
+import SMS
 import YAML
 
 /// What each kind of gateway needs besides what all have.

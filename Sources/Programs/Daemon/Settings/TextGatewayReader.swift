@@ -2,8 +2,9 @@ import Bytes
 import Curl
 import Domain
 import EventLoop
+import GSM
 import SMPP
-import Texting
+import SMS
 import YAML
 
 /// Reads one gateway of the list; everything that is wrong with it is said at once.

@@ -1,5 +1,6 @@
 import Domain
-import Texting
+import GSM
+import SMS
 import YAML
 
 extension SettingsKeys {

@@ -1,8 +1,9 @@
 import Couriers
 import Curl
 import Domain
+import GSM
 import SMPP
-import Texting
+import SMS
 import YAML
 
 extension Settings {

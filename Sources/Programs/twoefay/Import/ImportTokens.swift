@@ -1,8 +1,8 @@
 import Daemon
 import Domain
 import JSON
-import Seeds
 import Storage
+import TokenFiles
 import World
 
 extension Tool {

@@ -2,7 +2,7 @@ import Bytes
 import Daemon
 import Domain
 import Glibc
-import Seeds
+import TokenFiles
 import World
 
 /// What `import` is given, read to its end before the store is asked anything.

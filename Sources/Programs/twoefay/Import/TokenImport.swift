@@ -3,8 +3,8 @@ import Crypto
 import Daemon
 import Domain
 import JSON
-import Seeds
 import Storage
+import TokenFiles
 import World
 
 /// From tokens and their users to factors in the store.

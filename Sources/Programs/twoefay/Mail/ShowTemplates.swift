@@ -1,6 +1,6 @@
 import Daemon
 import JSON
-import Wording
+import Templates
 
 extension Tool {
     static let showTemplates = Verb(

@@ -2,13 +2,13 @@ import Bytes
 import Couriers
 import Curl
 import Daemon
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import JSON
 import Log
-import Messaging
 import Relay
-import Wording
+import Templates
 import World
 
 extension Tool {

@@ -1,11 +1,11 @@
 import APNs
 import Bytes
 import Crypto
+import DeliveryOutcomes
 import EventLoop
 import FakeAPNs
 import HTTP2
 import Log
-import Pushing
 import Synchronization
 import TLS
 import TestSupport

@@ -1,4 +1,3 @@
-import Calling
 import Couriers
 import Crypto
 import Curl
@@ -12,6 +11,7 @@ import Synchronization
 import TLS
 import TestSupport
 import Testing
+import Webhooks
 import World
 
 /// A courier on a loop of its own, and what it needs to reach websites on this machine.

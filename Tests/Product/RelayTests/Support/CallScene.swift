@@ -1,5 +1,4 @@
 import Bytes
-import Calling
 import Crypto
 import Domain
 import JSON

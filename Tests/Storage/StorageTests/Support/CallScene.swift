@@ -1,7 +1,7 @@
 import Bytes
-import Calling
 import Domain
 import TestSupport
+import Webhooks
 import World
 
 @testable import Relay

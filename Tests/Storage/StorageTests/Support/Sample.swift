@@ -1,6 +1,7 @@
 import Bytes
 import Crypto
 import Domain
+import GSM
 import World
 
 @testable import Relay

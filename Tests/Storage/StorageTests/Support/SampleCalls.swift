@@ -1,5 +1,5 @@
-import Calling
 import Domain
+import Webhooks
 import World
 
 @testable import Relay

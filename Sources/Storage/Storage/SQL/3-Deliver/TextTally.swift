@@ -1,4 +1,5 @@
 import Domain
+import GSM
 import Relay
 import World
 

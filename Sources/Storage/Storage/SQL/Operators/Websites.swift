@@ -1,6 +1,6 @@
-import Calling
 import Domain
 import Relay
+import Webhooks
 import World
 
 /// What the operator's tool does with websites.

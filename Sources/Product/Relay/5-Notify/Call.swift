@@ -1,0 +1,222 @@
+import Bytes
+import Crypto
+import Domain
+import Log
+import Webhooks
+import World
+
+// Tell, to websites by themselves: nobody asked. What is to be told lies in the outbox, written with the change itself.
+
+extension Relay {
+    /// How long a relay may act on a call before it counts as left behind. Longer than any call may take.
+    static let callLease = Duration.seconds(30)
+
+    /// Called by the daemon's timer every second; what is decided here, or ends, asks for it at once. One round at a time,
+    /// and one more where it was asked for meanwhile.
+    public func attendCalls() async {
+        if calls.beginRound() { await callWebsites() }
+    }
+
+    /// Something may be to be told. Where no website has a callback, that costs nothing.
+    func summonCalls() {
+        if calls.hasCallbacks, calls.beginRound() { spawn { await Tenant.relay.run { await self.callWebsites() } } }
+    }
+
+    /// The relay ends: nothing leaves any more. What is under way comes to its end.
+    public func endCalls() async { calls.close() }
+
+    /// From the next call on; nil where none is set up.
+    public func adopt(_ courier: (any CallCourier)?) { calls.adopt(courier) }
+
+    /// How it stands with all of them, for whoever looks at the numbers.
+    func noteCalls() async {
+        let now = time.now()
+        let backlog = try? await ask("calls") { () async throws(StoreFailure) in try await store.callBacklog(at: now) }
+        guard let backlog else { return }
+        calls.note(hasCallbacks: backlog.websites > 0)
+        metrics.calls.note(backlog, at: now)
+    }
+
+    private func callWebsites() async {
+        repeat {
+            let now = time.now()
+            let websites = try? await ask("calls") { () async throws(StoreFailure) in
+                try await store.websitesToCall(at: now)
+            }
+            if websites?.isEmpty == false { calls.note(hasCallbacks: true) }
+            for website in websites ?? [] {
+                let room = calls.lines.claim(website, at: now)
+                // Each by itself: a store that is slow for one is not made slow for all.
+                if room > 0 { spawn { await self.claim(room, of: website.id) } }
+            }
+        } while calls.goesOn()
+    }
+
+    private func claim(_ room: Int, of website: WebsiteID) async {
+        let now = time.now()
+        let claim = CallClaim(
+            id: operations.draw(), relay: id, website: website, now: now, leasedUntil: now + Self.callLease, limit: room
+        )
+        let found = try? await ask("calls") { () async throws(StoreFailure) in try await store.claimCalls(claim) }
+        await setAside(found?.failed ?? [], "calls")
+        let leaving = prepared(found?.rows ?? [], of: website)
+        let claimed = calls.lines.claimed(leaving.map(\.row), of: website, at: time.now(), isOver: calls.isOver)
+        for call in leaving {
+            if claimed.leaving.contains(call.row.id) {
+                spawn { await self.make(call) }
+            } else {
+                underWay.end(call.row.id)
+            }
+        }
+        if !claimed.effects.isEmpty { await putBack(claimed.effects, of: website, nil) }
+        if claimed.isWanted { summonCalls() }
+    }
+
+    /// A call that can leave.
+    private struct Prepared: Sendable {
+        let row: CallRow
+        let body: [UInt8]
+        let secrets: WebhookSecrets
+    }
+
+    /// What leaves of what was claimed; the rest has its end.
+    private func prepared(_ rows: [CallRow], of website: WebsiteID) -> [Prepared] {
+        var prepared: [Prepared] = []
+        let now = time.now()
+        for row in rows {
+            // Its lease was over before it was: nothing is sent twice because the store or the website is slow.
+            guard underWay.begin(row.id) else { continue }
+            if let known = calls.unsettled.take(row.id), known.holds(for: row, at: now) {
+                spawn {
+                    await self.write(known, as: self.operations.again(known.operation))
+                    self.underWay.end(row.id)
+                    self.summonCalls()
+                }
+                continue
+            }
+            guard let call = prepare(row, at: now) else {
+                underWay.end(row.id)
+                continue
+            }
+            prepared.append(call)
+        }
+        return prepared
+    }
+
+    private func prepare(_ row: CallRow, at now: Timestamp) -> Prepared? {
+        guard now < row.expiresAt else {
+            drop(row, .dead(row.id, failures: row.failures), "expired unsent")
+            return nil
+        }
+        guard let body = CallBody.text(of: row, at: now) else {
+            drop(row, .delivered(row.id), nil)
+            return nil
+        }
+        guard let secrets = secrets(of: row) else {
+            log.error("callback.sealed", fields(of: row, "its secrets do not open"))
+            calls.lines.leaveAlone(row.website, at: now)
+            spawn {
+                await self.putBack([.again(row.id, at: now, failures: row.failures)], of: row.website, "not signed")
+            }
+            return nil
+        }
+        return Prepared(row: row, body: body, secrets: secrets)
+    }
+
+    private func secrets(of row: CallRow) -> WebhookSecrets? {
+        let associated = CallbackSeal.associated(website: row.website)
+        guard let text = try? sealer.open(row.secrets, associated: associated) else { return nil }
+        return WebhookSecrets(text: Secret(text), formerUntil: row.formerUntil)
+    }
+
+    private func make(_ call: Prepared) async {
+        let row = call.row
+        let made = Call(row.id, to: row.url, call.body, signedWith: call.secrets, at: time.now())
+        let outcome = await calls.courier?.call(made) ?? .unsent
+        let now = time.now()
+        let (effects, isCounted) = calls.lines.end(row.id, of: row.website, outcome, at: now, chance: chance())
+        metrics.calls.ended(outcome, isDead: effects.contains { $0.isDead })
+        let settled = SettledCalls(
+            website: row.website, url: row.url, relay: id, at: now, effects: effects, reason: outcome.reason,
+            tried: outcome.meaning == .delivered && !isCounted ? .nothing : outcome.meaning.tried)
+        let operation = operations.new()
+        await write(EndedCall(row: row, outcome: outcome, settled: settled, operation: operation.id), as: operation)
+        if effects.contains(.recovered) { calls.lines.endRecovery(of: row.website, at: time.now()) }
+        underWay.end(row.id)
+        summonCalls()
+    }
+
+    /// What is known of a call, once: the log says what the store says.
+    private func write(_ known: EndedCall, as operation: Operation) async {
+        let row = known.row
+        let disabled = try? await ask("calls") { () async throws(StoreFailure) in
+            try await store.settle(known.settled, as: operation)
+        }
+        // The row stays leased to us; it is due again when the lease is over.
+        guard let disabled else {
+            let now = time.now()
+            return calls.unsettled.keep(known, of: row.id, until: now + EndedCall.life, at: now)
+        }
+        var status: Int?
+        if case .answered(let code, _) = known.outcome { status = code }
+        let fields = fields(of: row, known.settled.reason, status: status)
+        switch known.outcome.meaning {
+        case .delivered:
+            metrics.calls.delivered(after: known.settled.at - row.createdAt)
+            log.info("callback.delivered", fields)
+        case .nothing: log.info("callback.unsent", fields)
+        case .failed where known.settled.effects.contains { $0.isDead }: log.error("callback.dead", fields)
+        case .failed, .gone: log.warning("callback.failed", fields)
+        }
+        if known.settled.effects.contains(.recovered) { log.notice("callback.recovered", [.website: row.websiteName]) }
+        if disabled {
+            log.error("callback.disabled", [.website: row.websiteName, .reason: known.settled.reason])
+        }
+    }
+
+    /// One that is not sent, and never will be.
+    private func drop(_ row: CallRow, _ effect: SettledCalls.Effect, _ reason: String?) {
+        spawn {
+            guard await self.putBack([effect], of: row.website, reason) else { return }
+            guard effect.isDead else { return self.log.info("callback.void", self.fields(of: row, nil)) }
+            self.metrics.calls.expired()
+            self.log.error("callback.dead", self.fields(of: row, reason))
+        }
+    }
+
+    /// What was not tried. Where the store is away, the lease says the same a little later.
+    @discardableResult
+    private func putBack(_ effects: [SettledCalls.Effect], of website: WebsiteID, _ reason: String?) async -> Bool {
+        let settled = SettledCalls(
+            website: website, url: nil, relay: id, at: time.now(), effects: effects, reason: reason, tried: .nothing)
+        let done = try? await ask("calls") { () async throws(StoreFailure) in
+            try await store.settle(settled, as: operations.new())
+        }
+        return done != nil
+    }
+
+    private func fields(of row: CallRow, _ reason: String?, status: Int? = nil) -> LogFields {
+        [
+            .website: row.websiteName, .user: row.user.text, .challenge: row.challenge?.id.text,
+            .message: row.id.text, .kind: row.event, .attempt: row.failures + 1, .status: status, .reason: reason,
+            .milliseconds: (time.now() - row.createdAt).wholeMilliseconds,
+        ]
+    }
+}
+
+extension CallLine.Effect {
+    fileprivate var isDead: Bool {
+        if case .dead = self { true } else { false }
+    }
+}
+
+extension CallOutcome.Meaning {
+    /// Whoever wants none of these any more is not counted, but disabled.
+    fileprivate var tried: SettledCalls.Tried {
+        switch self {
+        case .delivered: .delivered
+        case .failed: .failed
+        case .gone, .nothing: .nothing
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Domain
+import Synchronization
+import Webhooks
+import World
+
+/// What a relay has in hand of what websites are told by themselves.
+final class CallDesk: Sendable {
+    let lines = CallLines()
+    /// What came of calls while the store was away.
+    let unsettled = Unsettled<EndedCall>()
+
+    private struct State {
+        var courier: (any CallCourier)?
+        /// Whether any website has a callback, as far as is known.
+        var hasCallbacks = false
+        var isRunning = false
+        /// Something came up while a round was running.
+        var isWanted = false
+        var isOver = false
+    }
+
+    private let state: Mutex<State>
+
+    init(_ courier: (any CallCourier)?) { state = Mutex(State(courier: courier)) }
+
+    var courier: (any CallCourier)? { state.withLock { $0.courier } }
+    var hasCallbacks: Bool { state.withLock { $0.hasCallbacks } }
+    /// Nothing leaves any more.
+    var isOver: Bool { state.withLock { $0.isOver } }
+
+    func adopt(_ courier: (any CallCourier)?) { state.withLock { $0.courier = courier } }
+    func note(hasCallbacks: Bool) { state.withLock { $0.hasCallbacks = hasCallbacks } }
+    func close() { state.withLock { $0.isOver = true } }
+
+    /// Whether to begin a round. Where one is running, it will be followed by another.
+    func beginRound() -> Bool {
+        state.withLock { state in
+            guard !state.isOver, state.courier != nil else { return false }
+            guard !state.isRunning else {
+                state.isWanted = true
+                return false
+            }
+            state.isRunning = true
+            return true
+        }
+    }
+
+    /// Whether to go on with another round.
+    func goesOn() -> Bool {
+        state.withLock { state in
+            state.isRunning = state.isWanted && !state.isOver
+            state.isWanted = false
+            return state.isRunning
+        }
+    }
+}
+
+/// What became of a call, until the store has it too.
+struct EndedCall: Sendable {
+    let row: CallRow
+    let outcome: CallOutcome
+    let settled: SettledCalls
+    /// It may be written already: a store that goes away at a commit does not say.
+    let operation: OperationID
+
+    /// So long it is kept that something failed. Later, what it says of the website is no news any more.
+    static let life = Duration.seconds(3600)
+
+    /// Whether it is to be written, now that the turn of its row has come again. What has arrived has; but what failed is
+    /// of no use where the row has been tried by others meanwhile, was given up and is replayed, or goes elsewhere.
+    func holds(for row: CallRow, at now: Timestamp) -> Bool {
+        if outcome.meaning == .delivered { return true }
+        let tried = self.row
+        return now - settled.at <= Self.life && row.failures == tried.failures && row.expiresAt == tried.expiresAt
+            && row.url == tried.url
+    }
+}

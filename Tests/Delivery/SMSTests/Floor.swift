@@ -1,0 +1,84 @@
+import Curl
+import Domain
+import EventLoop
+import Log
+import Synchronization
+import TestSupport
+import World
+
+@testable import SMS
+
+let patience = Duration.seconds(120)
+
+/// Gateways and a loop of their own, for the length of a test.
+struct Scene: Sendable {
+    let loop: EventLoop
+    let time = TestTime()
+    let sink = MemorySink()
+
+    static func with<Value: Sendable>(_ body: (Scene) async throws -> Value) async throws -> Value {
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        defer { group.stopAndJoin() }
+        return try await body(Scene(loop: group.loops[0]))
+    }
+
+    /// What one gateway makes of a message.
+    func send(
+        _ message: TextMessage, by dialect: any WebDialect, within limit: Duration = patience
+    ) async -> GatewayOutcome {
+        var options = WebGateway.Options()
+        options.connectTimeout = patience
+        let gateway = WebGateway(name: "one", dialect: dialect, options: options)
+        let outcome = await loop.perform { await gateway.send(message, within: limit) }
+        await gateway.close()
+        return outcome
+    }
+
+    func exchange(
+        _ gateways: [any TextGateway], _ routes: [TextRouting.Route], limits: [String: Duration] = [:],
+        observer: (any TextObserver)? = nil
+    ) -> TextExchange {
+        TextExchange(
+            TextExchange.Setup(gateways, routing: TextRouting(routes), limits: limits), time: time,
+            log: Log(minimum: .debug, time: time, sink: sink), observer: observer)
+    }
+
+    func send(_ message: TextMessage, over exchange: TextExchange, left: Duration = .seconds(300)) async -> TextReport {
+        await loop.perform { await exchange.send(message, left: left) }
+    }
+}
+
+/// A gateway that needs no network.
+final class ScriptedGateway: TextGateway {
+    let name: String
+    private let state: Mutex<(answer: @Sendable (TextMessage) async -> GatewayOutcome, got: [String])>
+
+    init(_ name: String, _ answer: @escaping @Sendable (TextMessage) async -> GatewayOutcome = { _ in .accepted }) {
+        self.name = name
+        state = Mutex((answer, []))
+    }
+
+    func send(_ message: TextMessage, within limit: Duration) async -> GatewayOutcome {
+        let answer = state.withLock { state in
+            state.got.append(message.id)
+            return state.answer
+        }
+        return await answer(message)
+    }
+
+    /// The ids of what was brought here.
+    var got: [String] { state.withLock { $0.got } }
+
+    func answer(_ answer: @escaping @Sendable (TextMessage) async -> GatewayOutcome) {
+        state.withLock { $0.answer = answer }
+    }
+
+    func close() async {}
+}
+
+func message(
+    _ number: Int = 1, _ text: String = "Your code is 123456", to: String = "+4915112345678"
+) -> TextMessage {
+    let id = String(number)
+    return TextMessage(id: String(repeating: "0", count: 32 - id.count) + id, to: to, text: text)
+}
