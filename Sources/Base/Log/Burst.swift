@@ -2,7 +2,7 @@ import World
 
 /// Counts repeated events and says when to log them: once in ten seconds, with the number of events since the last line. A
 /// flood of events must not flood the log.
-public struct Burst: Sendable {
+public struct LogThrottle: Sendable {
     private var saidAt: Instant?
     private var unsaid = 0
 

@@ -3,18 +3,18 @@ import HTTP
 import HTTP2
 
 /// One provider's connection: gives every request what the desk says it gets. Lives on its loop.
-final class AppleConnection: ConnectionKeeper {
+final class AppleConnection: ConnectionController {
     private let connection: ServerConnection
     let number: Int
-    private let desk: AppleDesk
+    private let desk: PushResponder
     private let hasEnded: () -> Void
     /// Streams with whose push nothing has been done yet.
     private var undecided: Set<Int32> = []
     private var newest: Int32 = 0
-    private var limits: LimitCourse?
+    private var limits: StreamLimitSchedule?
     private var isProved = false
 
-    init(_ connection: ServerConnection, number: Int, desk: AppleDesk, hasEnded: @escaping () -> Void) {
+    init(_ connection: ServerConnection, number: Int, desk: PushResponder, hasEnded: @escaping () -> Void) {
         self.connection = connection
         self.number = number
         self.desk = desk
@@ -26,14 +26,14 @@ final class AppleConnection: ConnectionKeeper {
     /// Ahead of the SETTINGS.
     func begin(_ limits: StreamLimits?) {
         guard let limits else { return }
-        self.limits = LimitCourse(limits)
+        self.limits = StreamLimitSchedule(limits)
         if case .some(let first) = self.limits?.limit { connection.streamLimit = first }
         time()
     }
 
     /// Later: from the beginning of what is new.
-    func change(_ mischief: Mischief) {
-        limits = mischief.streams.map { LimitCourse($0) }
+    func change(_ mischief: FaultPlan) {
+        limits = mischief.streams.map { StreamLimitSchedule($0) }
         if isProved { _ = limits?.prove() }
         announce()
         if mischief.frozen.contains(number) { freeze() }
@@ -58,7 +58,7 @@ final class AppleConnection: ConnectionKeeper {
     func freeze() { connection.freeze() }
     func cut() { connection.cut() }
 
-    // MARK: ConnectionKeeper
+    // MARK: ConnectionController
 
     func closed(stream: Int32) { undecided.remove(stream) }
 

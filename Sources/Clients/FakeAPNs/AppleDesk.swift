@@ -7,13 +7,13 @@ import Synchronization
 import World
 
 /// Judges requests and says what they get. It knows no connection.
-final class AppleDesk: Handler {
+final class PushResponder: Handler {
     private struct State {
         var tokens: ProviderTokenCheck
         var script = Script()
-        var mischief = Mischief()
+        var mischief = FaultPlan()
         var rules = RuleCounts()
-        var receptions = Turns<Reception>()
+        var receptions = AnswerSequence<ConnectionBehavior>()
         var requests = 0
         var accepted = 0
         var deliveries = DeliveryCount()
@@ -29,7 +29,7 @@ final class AppleDesk: Handler {
     let requests: Mailbox<RecordedRequest>
     let loop: EventLoop
     private let check: AppleCheck
-    private let keeping: Keeping
+    private let keeping: RecordingLimits
     private let randomness: any Randomness
     private let log: Log
     let listeners: Listeners
@@ -39,11 +39,11 @@ final class AppleDesk: Handler {
     struct Listeners: Sendable {
         var push: (@Sendable (ReceivedPush) -> Void)?
         var request: (@Sendable (RecordedRequest) -> Void)?
-        var connection: (@Sendable (ConnectionNews) -> Void)?
+        var connection: (@Sendable (ConnectionEvent) -> Void)?
     }
 
     init(
-        check: AppleCheck, tokens: ProviderTokenCheck, loop: EventLoop, keeping: Keeping,
+        check: AppleCheck, tokens: ProviderTokenCheck, loop: EventLoop, keeping: RecordingLimits,
         randomness: any Randomness, log: Log, listeners: Listeners
     ) {
         self.check = check
@@ -62,7 +62,7 @@ final class AppleDesk: Handler {
     var requestCount: Int { state.withLock { $0.requests } }
     var acceptedCount: Int { state.withLock { $0.accepted } }
     var deliveries: Deliveries { state.withLock { $0.deliveries.result } }
-    var mischief: Mischief { state.withLock { $0.mischief } }
+    var mischief: FaultPlan { state.withLock { $0.mischief } }
 
     func script(_ prefix: String, _ answers: [ScriptedAnswer], repeatsLast: Bool) {
         state.withLock { $0.script.set(prefix, answers, repeatsLast: repeatsLast) }
@@ -75,18 +75,18 @@ final class AppleDesk: Handler {
         }
     }
 
-    func misbehave(_ mischief: Mischief) {
+    func misbehave(_ mischief: FaultPlan) {
         state.withLock { state in
             state.mischief = mischief
             state.rules = RuleCounts(mischief.rules)
         }
     }
 
-    func meet(_ receptions: [Reception], repeatsLast: Bool) {
-        state.withLock { $0.receptions = Turns(receptions, repeatsLast: repeatsLast) }
+    func meet(_ receptions: [ConnectionBehavior], repeatsLast: Bool) {
+        state.withLock { $0.receptions = AnswerSequence(receptions, repeatsLast: repeatsLast) }
     }
 
-    func nextReception() -> Reception { state.withLock { $0.receptions.next() } ?? .serve }
+    func nextReception() -> ConnectionBehavior { state.withLock { $0.receptions.next() } ?? .serve }
 
     // MARK: Requests
 

@@ -2,16 +2,16 @@ import EventLoop
 import HTTP2
 
 /// The connections of one listening service: meets them as was said, and has those in hand that stand. Lives on its loop.
-final class AppleFloor: ServerKeeper {
-    private let desk: AppleDesk
+final class ConnectionRegistry: ServerController {
+    private let desk: PushResponder
     /// Connections that came to services before this one.
     private let before: Int
     private(set) var count = 0
     /// Those whose handshake is still going on, and what is to be done when it is over.
-    private var waiting: [Int: Reception] = [:]
+    private var waiting: [Int: ConnectionBehavior] = [:]
     private(set) var standing: [Int: AppleConnection] = [:]
 
-    init(desk: AppleDesk, before: Int) {
+    init(desk: PushResponder, before: Int) {
         self.desk = desk
         self.before = before
     }
@@ -33,15 +33,15 @@ final class AppleFloor: ServerKeeper {
         }
     }
 
-    func opened(_ connection: ServerConnection) -> any ConnectionKeeper {
+    func opened(_ connection: ServerConnection) -> any ConnectionController {
         let number = before + connection.number
         let (listener, remote) = (desk.listeners.connection, connection.remote)
         let kept = AppleConnection(connection, number: number, desk: desk) { [weak self] in
             self?.standing[number] = nil
-            listener?(ConnectionNews(number: number, isOpen: false, remote: remote))
+            listener?(ConnectionEvent(number: number, isOpen: false, remote: remote))
         }
         standing[number] = kept
-        listener?(ConnectionNews(number: number, isOpen: true, remote: remote))
+        listener?(ConnectionEvent(number: number, isOpen: true, remote: remote))
         switch waiting.removeValue(forKey: connection.number) {
         case .goAway: connection.goAway(lastStream: 0)
         case .freeze: connection.freeze()

@@ -16,14 +16,14 @@ import World
 public final class FakeAPNs: Sendable {
     private struct Running {
         var server: LoopBound<HTTP2Server>?
-        var floor: LoopBound<AppleFloor>?
+        var floor: LoopBound<ConnectionRegistry>?
         var host = "127.0.0.1"
         var port: UInt16 = 0
         var tls: TLSServerContext
     }
 
     public let loop: EventLoop
-    private let desk: AppleDesk
+    private let desk: PushResponder
     private let limits: ServerLimits
     private let log: Log
     private let running: Mutex<Running>
@@ -34,19 +34,19 @@ public final class FakeAPNs: Sendable {
     /// - Parameter tokenUpdates: different provider tokens within 20 minutes; one more is refused as too many.
     public init(
         loop: EventLoop, tls: TLSServerContext, topic: String, authentication: ProviderAuthentication,
-        tokenUpdates: Int = 50, limits: ServerLimits = FakeAPNs.limits, keeping: Keeping = .everything,
+        tokenUpdates: Int = 50, limits: ServerLimits = FakeAPNs.limits, keeping: RecordingLimits = .everything,
         randomness: any Randomness, log: Log, onPush: (@Sendable (ReceivedPush) -> Void)? = nil,
         onRequest: (@Sendable (RecordedRequest) -> Void)? = nil,
-        onConnection: (@Sendable (ConnectionNews) -> Void)? = nil
+        onConnection: (@Sendable (ConnectionEvent) -> Void)? = nil
     ) {
         self.loop = loop
         self.limits = limits
         self.log = log
         running = Mutex(Running(tls: tls))
-        desk = AppleDesk(
+        desk = PushResponder(
             check: AppleCheck(topic: topic), tokens: ProviderTokenCheck(authentication, updateLimit: tokenUpdates),
             loop: loop, keeping: keeping, randomness: randomness, log: log,
-            listeners: AppleDesk.Listeners(push: onPush, request: onRequest, connection: onConnection))
+            listeners: PushResponder.Listeners(push: onPush, request: onRequest, connection: onConnection))
     }
 
     /// Apple's connections stand for hours. Streams get a second to end when the service leaves. That a client is reset
@@ -79,7 +79,7 @@ public final class FakeAPNs: Sendable {
                 guard let address = SocketAddress(host: host, port: port ?? running.port) else {
                     throw SystemFailure("address \(host)", EINVAL)
                 }
-                let floor = AppleFloor(desk: desk, before: running.floor?.value.total ?? 0)
+                let floor = ConnectionRegistry(desk: desk, before: running.floor?.value.total ?? 0)
                 let server = try HTTP2Server(
                     loop: loop, address: address, tls: running.tls, handler: desk, keeper: floor, limits: limits,
                     log: log)
@@ -130,17 +130,17 @@ public final class FakeAPNs: Sendable {
 
     /// What goes wrong for everybody from now on, in place of what did before; counts begin anew. Standing connections are
     /// told of their new stream limits.
-    public func misbehave(_ mischief: Mischief) async {
+    public func misbehave(_ mischief: FaultPlan) async {
         desk.misbehave(mischief)
         await onFloor(nil) { $0.change(mischief) }
     }
 
     /// The next connections are met so, one each; then they are served again, or met as the last one was for ever.
-    public func meet(_ receptions: Reception..., repeatsLast: Bool = false) {
+    public func meet(_ receptions: ConnectionBehavior..., repeatsLast: Bool = false) {
         meet(receptions, repeatsLast: repeatsLast)
     }
 
-    func meet(_ receptions: [Reception], repeatsLast: Bool) { desk.meet(receptions, repeatsLast: repeatsLast) }
+    func meet(_ receptions: [ConnectionBehavior], repeatsLast: Bool) { desk.meet(receptions, repeatsLast: repeatsLast) }
 
     func replaceScripts(_ scripts: [(prefix: String, answers: [ScriptedAnswer])]) { desk.replaceScripts(scripts) }
 
@@ -182,12 +182,12 @@ public final class FakeAPNs: Sendable {
     // MARK: What came
 
     /// Pushes that were accepted and not handed out yet, one a call, in order.
-    public func next(within duration: Duration = .seconds(120)) async throws(NothingCame) -> ReceivedPush {
+    public func next(within duration: Duration = .seconds(120)) async throws(MailboxTimeout) -> ReceivedPush {
         try await desk.pushes.next(within: duration)
     }
 
     /// Requests of every kind, with what was made of them, one a call, in order.
-    public func nextRequest(within duration: Duration = .seconds(120)) async throws(NothingCame) -> RecordedRequest {
+    public func nextRequest(within duration: Duration = .seconds(120)) async throws(MailboxTimeout) -> RecordedRequest {
         try await desk.requests.next(within: duration)
     }
 

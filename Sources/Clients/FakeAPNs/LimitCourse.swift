@@ -1,5 +1,5 @@
 /// Where one connection is in the course of its stream limits.
-struct LimitCourse {
+struct StreamLimitSchedule {
     private let limits: StreamLimits
     private var isProved: Bool
     private var requests = 0
@@ -11,7 +11,7 @@ struct LimitCourse {
         isProved = limits.unproved == nil
     }
 
-    private var current: StreamLimits.Step? {
+    private var current: StreamLimits.Phase? {
         limits.steps.isEmpty ? nil : limits.steps[step % limits.steps.count]
     }
 

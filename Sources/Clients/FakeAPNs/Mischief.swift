@@ -2,7 +2,7 @@ import TLS
 
 /// What goes wrong for everybody, whatever their token: always the same for the same requests in the same order, and
 /// never by chance.
-public struct Mischief: Sendable {
+public struct FaultPlan: Sendable {
     /// One in so many requests gets this.
     public struct Rule: Sendable {
         public let requests: Int
@@ -35,10 +35,10 @@ public struct Mischief: Sendable {
 
 /// Counts for the rules of one mischief.
 struct RuleCounts {
-    private let rules: [Mischief.Rule]
+    private let rules: [FaultPlan.Rule]
     private var counts: [(seen: Int, due: Int)]
 
-    init(_ rules: [Mischief.Rule] = []) {
+    init(_ rules: [FaultPlan.Rule] = []) {
         self.rules = rules
         counts = rules.map { _ in (0, 0) }
     }
@@ -63,7 +63,7 @@ struct RuleCounts {
 /// SETTINGS_MAX_CONCURRENT_STREAMS of one connection in the course of its life.
 public struct StreamLimits: Sendable {
     /// A step ends when the first of the two has come, and never without either. A limit of 0 can only be ended by time.
-    public struct Step: Sendable {
+    public struct Phase: Sendable {
         /// Nil: none. It can be left unsaid only in the first SETTINGS; later it is the highest number there is.
         public let limit: UInt32?
         public let requests: Int?
@@ -81,26 +81,26 @@ public struct StreamLimits: Sendable {
     /// once.
     public var unproved: UInt32?
     /// Again from the first after the last. None: the limit stays as it is.
-    public var steps: [Step]
+    public var steps: [Phase]
 
-    public init(unproved: UInt32? = nil, steps: [Step]) {
+    public init(unproved: UInt32? = nil, steps: [Phase]) {
         self.unproved = unproved
         self.steps = steps
     }
 
     /// One until the first valid answer, then that many.
     public static func afterProof(_ limit: UInt32 = 1000) -> StreamLimits {
-        StreamLimits(unproved: 1, steps: [Step(limit)])
+        StreamLimits(unproved: 1, steps: [Phase(limit)])
     }
 
     /// From one to the next, over and over, after so many requests on a connection.
     public static func changing(_ limits: [UInt32?], every requests: Int) -> StreamLimits {
-        StreamLimits(steps: limits.map { Step($0, requests: requests) })
+        StreamLimits(steps: limits.map { Phase($0, requests: requests) })
     }
 }
 
 /// How a connection is met.
-public enum Reception: Sendable {
+public enum ConnectionBehavior: Sendable {
     case serve
     /// The handshake hangs: the socket stands, and that is all.
     case hang

@@ -3,7 +3,7 @@ import JSON
 import World
 
 /// A request that waits for the person's answer.
-public struct Question: Sendable {
+public struct ChallengePrompt: Sendable {
     public let challenge: String
     public let nonce: String
     /// The context's exact bytes: these are what an answer is about.

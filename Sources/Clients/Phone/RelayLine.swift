@@ -7,9 +7,9 @@ import Synchronization
 import TLS
 
 /// One side's way to the relay: an HTTP/2 connection that is opened when it is first needed, and again when it is gone.
-public final class RelayLine: Sendable {
+public final class RelayConnection: Sendable {
     /// What goes over it.
-    public struct Call: Sendable {
+    public struct PhoneRequest: Sendable {
         public var method: String
         public let path: String
         public var fields: [Fields.Field]
@@ -29,20 +29,20 @@ public final class RelayLine: Sendable {
     }
 
     /// For who wants to look on.
-    public enum Said: Sendable {
-        case call(Call)
+    public enum Exchange: Sendable {
+        case call(PhoneRequest)
         case answer(RelayAnswer)
     }
 
-    public typealias Witness = @Sendable (Said) -> Void
+    public typealias Observer = @Sendable (Exchange) -> Void
 
     public let loop: EventLoop
     public let relay: WebAddress
     private let tls: TLSClientContext
-    private let witness: Witness?
+    private let witness: Observer?
     private let client = Mutex<LoopBound<HTTP2Client>?>(nil)
 
-    public init(loop: EventLoop, relay: WebAddress, tls: TLSClientContext, witness: Witness? = nil) {
+    public init(loop: EventLoop, relay: WebAddress, tls: TLSClientContext, witness: Observer? = nil) {
         self.loop = loop
         self.relay = relay
         self.tls = tls
@@ -50,7 +50,7 @@ public final class RelayLine: Sendable {
     }
 
     /// On the loop. Whatever the relay answers comes back, refusals too.
-    public func send(_ call: Call) async throws(CallFailure) -> RelayAnswer {
+    public func send(_ call: PhoneRequest) async throws(CallFailure) -> RelayAnswer {
         witness?(.call(call))
         let client = try await opened()
         let hasBody = call.method != "DELETE" && call.method != "GET"

@@ -4,7 +4,7 @@ import JSON
 import World
 
 /// What a phone signs. Each kind has its own `typ`, so that none can stand for another, and names whom it is for.
-public enum Statement {
+public enum SignedStatement {
     /// What the person decided.
     public enum Decision: Sendable, Equatable {
         /// With the number that the person read on the website, where one is asked.
@@ -23,7 +23,7 @@ public enum Statement {
     }
 
     /// How the phone made sure of its owner.
-    public enum Presence: String, Sendable, CaseIterable {
+    public enum UserVerification: String, Sendable, CaseIterable {
         case none, passcode, biometric
     }
 
@@ -51,7 +51,8 @@ public enum Statement {
 
     /// What the person decided about what was shown, byte for byte.
     static func decision(
-        _ decision: Decision, about question: Question, by enrolment: Enrolment, device: String, uv: Presence,
+        _ decision: Decision, about question: ChallengePrompt, by enrolment: Enrolment, device: String,
+        uv: UserVerification,
         at now: Timestamp
     ) throws(CryptoFailure) -> String {
         var claims: JSONObject = [

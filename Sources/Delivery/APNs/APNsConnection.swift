@@ -11,7 +11,7 @@ final class APNsConnection {
     /// One that is closed after so long without having been given anything was closed for being idle.
     private static let idle = Duration.seconds(10)
 
-    let wire: any APNsWire
+    let wire: any APNsTransport
     let address: String
     private let pool: APNsPool
     private let loop: EventLoop
@@ -44,7 +44,7 @@ final class APNsConnection {
     private var watchTimer: (id: TimerID, at: Instant)?
     private var endTimer: TimerID?
 
-    init(_ wire: any APNsWire, address: String, pool: APNsPool) {
+    init(_ wire: any APNsTransport, address: String, pool: APNsPool) {
         self.wire = wire
         self.address = address
         self.pool = pool
@@ -84,7 +84,7 @@ final class APNsConnection {
     // MARK: Pushes
 
     /// False if it does not take it after all.
-    func begin(_ passage: Passage) -> Bool {
+    func begin(_ passage: PendingPush) -> Bool {
         let (form, bearer) = pool.form()
         guard
             let stream = wire.begin(
@@ -108,7 +108,7 @@ final class APNsConnection {
     }
 
     /// Its time is over. False if it has never left.
-    func abandon(_ passage: Passage) -> Bool {
+    func abandon(_ passage: PendingPush) -> Bool {
         passage.connection = nil
         let isSent = wire.cancel(passage.stream)
         if heardAt <= passage.sentAt { suspect() }
@@ -118,7 +118,7 @@ final class APNsConnection {
         return isSent
     }
 
-    private func came(_ passage: Passage, _ result: Result<Response, RequestFailure>) {
+    private func came(_ passage: PendingPush, _ result: Result<Response, RequestFailure>) {
         guard !passage.isSettled else { return }
         passage.connection = nil
         let now = loop.now
@@ -233,6 +233,6 @@ final class APNsConnection {
     }
 }
 
-extension Passage {
+extension PendingPush {
     var request: FormedRequest { APNsRequest.own(push) }
 }

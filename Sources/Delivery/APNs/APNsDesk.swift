@@ -5,11 +5,11 @@ import Log
 import World
 
 /// One loop's part of the sender: takes a push, and sees that it comes to an outcome.
-final class APNsDesk: TurnEnd {
+final class APNsLoop: TurnEndObserver {
     let loop: EventLoop
-    let office: APNsOffice
+    let office: APNsSharedState
     let gauges: APNsGauges
-    private let dial: (APNsEndpoint, APNsIdentity) -> APNsDial
+    private let dial: (APNsEndpoint, APNsIdentity) -> APNsConnector
     private var generation: Int
     private var identity: APNsIdentity
     private var pools: [APNsEndpoint: APNsPool] = [:]
@@ -21,8 +21,8 @@ final class APNsDesk: TurnEnd {
     private var isTouched = false
 
     init(
-        loop: EventLoop, office: APNsOffice, gauges: APNsGauges,
-        dial: ((APNsEndpoint, APNsIdentity) -> APNsDial)? = nil
+        loop: EventLoop, office: APNsSharedState, gauges: APNsGauges,
+        dial: ((APNsEndpoint, APNsIdentity) -> APNsConnector)? = nil
     ) {
         self.loop = loop
         self.office = office
@@ -58,7 +58,7 @@ final class APNsDesk: TurnEnd {
     // MARK: Pushes
 
     func send(_ push: APNsNotification, completion: @escaping (PushOutcome) -> Void) {
-        func refuse(_ outcome: PushOutcome, _ why: APNsUnsent) {
+        func refuse(_ outcome: PushOutcome, _ why: APNsUnsentReason) {
             office.observer?.unsent(why)
             completion(outcome)
         }
@@ -69,14 +69,14 @@ final class APNsDesk: TurnEnd {
         guard left > .zero else { return refuse(.retryAfter(.seconds(1), reason: "expired unsent"), .expired) }
         let patience = office.options.deadline
         let now = loop.time.instant()
-        let passage = Passage(
+        let passage = PendingPush(
             push, since: now, end: now + min(left, patience), expiresThen: left < patience, completion: completion)
         passage.timer = loop.schedule(at: passage.end) { passage.pool?.overdue(passage) }
         dispatch(passage, again: false)
     }
 
     /// `again`: it has been sent before, or has waited elsewhere.
-    func dispatch(_ passage: Passage, again: Bool) {
+    func dispatch(_ passage: PendingPush, again: Bool) {
         // What a connection gives back while it is closed: nobody would take it out of a queue any more.
         guard !isClosed else {
             office.observer?.unsent(.closed)

@@ -5,11 +5,11 @@ import TLS
 import World
 
 /// What the loops share: who we are, what is known of the hosts, and what was learnt from the answers.
-final class APNsOffice: Sendable {
+final class APNsSharedState: Sendable {
     private struct State {
         var identity: APNsIdentity
-        var doubt = TokenDoubt()
-        var hosts: [APNsEndpoint: HostBook] = [:]
+        var doubt = TokenMismatchDetector()
+        var hosts: [APNsEndpoint: HostHealth] = [:]
     }
 
     let endpoint: APNsEndpoint
@@ -59,8 +59,8 @@ final class APNsOffice: Sendable {
 
     // MARK: Hosts
 
-    func withBook<Value: Sendable>(_ endpoint: APNsEndpoint, _ body: (inout HostBook) -> Value) -> Value {
-        state.withLock { body(&$0.hosts[endpoint, default: HostBook()]) }
+    func withBook<Value: Sendable>(_ endpoint: APNsEndpoint, _ body: (inout HostHealth) -> Value) -> Value {
+        state.withLock { body(&$0.hosts[endpoint, default: HostHealth()]) }
     }
 
     // MARK: Tokens

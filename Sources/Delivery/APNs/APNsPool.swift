@@ -10,25 +10,25 @@ final class APNsPool {
     let endpoint: APNsEndpoint
     let identity: APNsIdentity
     let loop: EventLoop
-    let office: APNsOffice
-    private let desk: APNsDesk
-    private var slots: [APNsSlot] = []
+    let office: APNsSharedState
+    private let desk: APNsLoop
+    private var slots: [APNsConnectionSlot] = []
     /// They take nothing new, and still answer.
     private var retired: [APNsConnection] = []
-    private var queue = PassageQueue()
+    private var queue = PendingPushQueue()
     private var cached: (form: RequestForm, bearer: String?)
     private(set) var isClosed = false
     /// Why there was no connection, the last time.
     var lastFailure = "not connected"
 
-    init(_ endpoint: APNsEndpoint, _ identity: APNsIdentity, desk: APNsDesk, dial: @escaping APNsDial) {
+    init(_ endpoint: APNsEndpoint, _ identity: APNsIdentity, desk: APNsLoop, dial: @escaping APNsConnector) {
         self.endpoint = endpoint
         self.identity = identity
         self.desk = desk
         loop = desk.loop
         office = desk.office
         cached = (APNsRequest.form(topic: office.topic, authority: endpoint.authority, authorization: nil), nil)
-        slots = (0..<max(1, office.options.connections)).map { _ in APNsSlot(self, dial: dial) }
+        slots = (0..<max(1, office.options.connections)).map { _ in APNsConnectionSlot(self, dial: dial) }
     }
 
     func open(urgent: Bool) {
@@ -57,7 +57,7 @@ final class APNsPool {
 
     // MARK: Pushes
 
-    func take(_ passage: Passage, again: Bool) {
+    func take(_ passage: PendingPush, again: Bool) {
         passage.pool = self
         // A trial goes on until it has its answer.
         if passage.triedFor !== identity {
@@ -111,7 +111,7 @@ final class APNsPool {
     }
 
     /// Its time is over.
-    func overdue(_ passage: Passage) {
+    func overdue(_ passage: PendingPush) {
         passage.timer = nil
         desk.touch()
         if let connection = passage.connection {
@@ -123,14 +123,14 @@ final class APNsPool {
     }
 
     /// It has waited for as long as it may.
-    private func late(_ passage: Passage) {
+    private func late(_ passage: PendingPush) {
         let reason = slots.allSatisfy { $0.connection == nil } ? lastFailure : "no stream in time"
         leave(passage, .retryAfter(.seconds(1), reason: reason), passage.expiresThen ? .expired : .late)
     }
 
     // MARK: What becomes of them
 
-    func answered(_ passage: Passage, _ answer: APNsAnswer, by connection: APNsConnection) {
+    func answered(_ passage: PendingPush, _ answer: APNsAnswer, by connection: APNsConnection) {
         let (push, meaning) = (passage.push, answer.meaning)
         let duration = loop.now - passage.sentAt
         office.log.debug(
@@ -160,8 +160,8 @@ final class APNsPool {
         if verdict.credential == .distrust { refuseAll(.credentialFault(answer.text), .credential) }
     }
 
-    private func situation(_ passage: Passage, _ meaning: APNsAnswer.Meaning) -> APNsSituation {
-        var situation = APNsSituation(sentAt: Timestamp(milliseconds: 0), repeatedFor: passage.repeatedFor)
+    private func situation(_ passage: PendingPush, _ meaning: APNsAnswer.Meaning) -> APNsRequestState {
+        var situation = APNsRequestState(sentAt: Timestamp(milliseconds: 0), repeatedFor: passage.repeatedFor)
         switch meaning {
         case .badToken, .foreignToken, .goneToken:
             situation.sentAt = office.time.now() - (loop.time.instant() - passage.sentAt)
@@ -185,26 +185,26 @@ final class APNsPool {
     }
 
     /// The service has certainly not worked on it.
-    func refused(_ passage: Passage, _ reason: String) {
+    func refused(_ passage: PendingPush, _ reason: String) {
         passage.refusals += 1
-        guard passage.refusals <= Passage.refusalLimit else {
+        guard passage.refusals <= PendingPush.refusalLimit else {
             return leave(passage, .retryAfter(.seconds(1), reason: reason), .refused)
         }
         desk.dispatch(passage, again: true)
     }
 
-    func unanswered(_ passage: Passage, _ why: APNsSilence, _ reason: String) {
+    func unanswered(_ passage: PendingPush, _ why: APNsUnansweredReason, _ reason: String) {
         office.observer?.unanswered(why, after: loop.now - passage.sentAt)
         passage.settle(.ambiguous(reason), on: loop)
     }
 
-    private func leave(_ passage: Passage, _ outcome: PushOutcome, _ why: APNsUnsent) {
+    private func leave(_ passage: PendingPush, _ outcome: PushOutcome, _ why: APNsUnsentReason) {
         desk.touch()
         office.observer?.unsent(why)
         passage.settle(outcome, on: loop)
     }
 
-    private func refuseAll(_ outcome: PushOutcome, _ why: APNsUnsent) {
+    private func refuseAll(_ outcome: PushOutcome, _ why: APNsUnsentReason) {
         while let passage = queue.popFirst() { leave(passage, outcome, why) }
     }
 
@@ -227,7 +227,7 @@ final class APNsPool {
     /// Those that would wait in vain are told so.
     func slotWaits() {
         guard !queue.isEmpty, let next = unreachableUntil else { return }
-        var left: [Passage] = []
+        var left: [PendingPush] = []
         while let passage = queue.popFirst() {
             if passage.end <= next { leave(passage, hopeless(next), .unreachable) } else { left.append(passage) }
         }

@@ -7,14 +7,14 @@ import World
 
 /// Sends pushes to Apple, or to a service that speaks as Apple does. Each loop has connections of its own.
 public final class APNsSender: Sendable {
-    private struct Place {
-        let desk: LoopBound<APNsDesk>
+    private struct LoopEntry {
+        let desk: LoopBound<APNsLoop>
         let gauges: APNsGauges
     }
 
-    private let office: APNsOffice
+    private let office: APNsSharedState
     private let trust: TLSClientContext.Roots
-    private let places = Mutex<[ObjectIdentifier: Place]>([:])
+    private let places = Mutex<[ObjectIdentifier: LoopEntry]>([:])
     private let isClosed = Atomic(false)
 
     /// - Parameter extraTrust: certificates (PEM) that the host is believed by, besides the machine's.
@@ -37,7 +37,7 @@ public final class APNsSender: Sendable {
     ) throws {
         self.trust = trust
         let identity = try APNsIdentity(credential, trust: trust, time: time, log: log)
-        office = APNsOffice(
+        office = APNsSharedState(
             endpoint: endpoint, topic: topic, identity: identity, time: time, randomness: randomness, log: log,
             options: options, observer: observer)
     }
@@ -102,13 +102,13 @@ public final class APNsSender: Sendable {
         }
     }
 
-    private func currentDesk() -> APNsDesk {
+    private func currentDesk() -> APNsLoop {
         guard let loop = EventLoop.current else { preconditionFailure("APNsSender: not on a loop") }
         let place = places.withLock { places in
             if let place = places[ObjectIdentifier(loop)] { return place }
             let gauges = APNsGauges()
-            let desk = LoopBound(APNsDesk(loop: loop, office: office, gauges: gauges), on: loop)
-            let place = Place(desk: desk, gauges: gauges)
+            let desk = LoopBound(APNsLoop(loop: loop, office: office, gauges: gauges), on: loop)
+            let place = LoopEntry(desk: desk, gauges: gauges)
             places[ObjectIdentifier(loop)] = place
             return place
         }

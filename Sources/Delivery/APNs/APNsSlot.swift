@@ -4,7 +4,7 @@ import Log
 import World
 
 /// A place for one connection of a pool: opened when the pool begins, and again whenever it is lost.
-final class APNsSlot {
+final class APNsConnectionSlot {
     private enum State {
         case idle
         case waiting(until: Instant, TimerID, Cause)
@@ -14,7 +14,7 @@ final class APNsSlot {
     }
 
     private struct Attempt {
-        let wire: any APNsWire
+        let wire: any APNsTransport
         let address: String
         let began: Instant
     }
@@ -30,14 +30,14 @@ final class APNsSlot {
 
     private let pool: APNsPool
     private let loop: EventLoop
-    private let office: APNsOffice
-    private let dial: APNsDial
+    private let office: APNsSharedState
+    private let dial: APNsConnector
     private var state = State.idle
     private var attempts = 0
     /// Another address may be tried at once; when that fails too, it takes time.
     private var backoff = Backoff(free: 1)
 
-    init(_ pool: APNsPool, dial: @escaping APNsDial) {
+    init(_ pool: APNsPool, dial: @escaping APNsConnector) {
         self.pool = pool
         self.dial = dial
         loop = pool.loop

@@ -5,7 +5,7 @@ import Log
 import TLS
 
 /// What a pool needs of a connection. `HTTP2Client` is one; a simulation has others.
-protocol APNsWire: AnyObject {
+protocol APNsTransport: AnyObject {
     var state: ClientState { get }
     var onStateChange: ((ClientState) -> Void)? { get set }
     var onCapacity: (() -> Void)? { get set }
@@ -26,15 +26,15 @@ protocol APNsWire: AnyObject {
     func close()
 }
 
-extension HTTP2Client: APNsWire {}
+extension HTTP2Client: APNsTransport {}
 
 /// Opens a connection: gives it back at once, and says later, once, why it did not open, or nil.
-typealias APNsDial = (_ address: SocketAddress, _ opened: @escaping (String?) -> Void) -> any APNsWire
+typealias APNsConnector = (_ address: SocketAddress, _ opened: @escaping (String?) -> Void) -> any APNsTransport
 
 extension HTTP2Client {
     static func dial(
         _ endpoint: APNsEndpoint, on loop: EventLoop, tls: TLSClientContext, options: APNsOptions, log: Log
-    ) -> APNsDial {
+    ) -> APNsConnector {
         { address, opened in
             let client = HTTP2Client(
                 loop: loop, host: endpoint.host, port: endpoint.port, tls: tls, options: options.client, log: log)

@@ -2,7 +2,7 @@ import World
 
 /// Whether to go on with a credential that was refused. While it is open nothing is sent, since every push would be
 /// refused alike; after a pause one push tries again.
-struct CredentialCircuit {
+struct CredentialCircuitBreaker {
     static let pause = Duration.seconds(30)
 
     enum Entry: Equatable {

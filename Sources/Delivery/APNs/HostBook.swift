@@ -3,15 +3,15 @@ import World
 /// What the whole process knows of one host: which of its addresses are in use, which are left alone, and when the next
 /// connection may be opened. All loops and slots ask it, so that none of them hammers a host that the others have just
 /// been refused by.
-struct HostBook {
-    enum Claim: Equatable {
+struct HostHealth {
+    enum ConnectDecision: Equatable {
         /// Connect there, and say what became of it.
         case go(String)
         /// Every address is left alone until then.
         case wait(until: Instant)
     }
 
-    private struct Place {
+    private struct AddressHealth {
         /// Open, or on their way to it.
         var connections = 0
         var backoff = Backoff()
@@ -23,7 +23,7 @@ struct HostBook {
     /// Names may resolve to other addresses every time: those that were of no use are forgotten.
     private static let memory = 64
 
-    private var places: [String: Place] = [:]
+    private var places: [String: AddressHealth] = [:]
     private var nextOpening: Instant?
     private(set) var open = 0
     /// Since a connection was last opened.
@@ -45,7 +45,7 @@ struct HostBook {
 
     /// Of the addresses that a name has now: one that is not left alone, that the asking pool (`own`) has no connection
     /// to, that few connections of the process go to, and that stands early in the list; in this order.
-    mutating func claim(_ addresses: [String], own: [String], at now: Instant, trial: Duration) -> Claim {
+    mutating func claim(_ addresses: [String], own: [String], at now: Instant, trial: Duration) -> ConnectDecision {
         forget(at: now)
         let free = addresses.filter { (places[$0]?.leftAloneUntil ?? now) <= now }
         func load(_ address: String) -> (Int, Int) {
@@ -55,7 +55,7 @@ struct HostBook {
         guard let address = free.min(by: { load($0) < load($1) }) else {
             return .wait(until: addresses.compactMap { places[$0]?.leftAloneUntil }.min() ?? now + trial)
         }
-        var place = places[address, default: Place()]
+        var place = places[address, default: AddressHealth()]
         place.connections += 1
         // One tries whether it is better now; the others wait for what comes of that.
         if place.backoff.failures > 0 { place.leftAloneUntil = now + trial }
@@ -92,7 +92,7 @@ struct HostBook {
     ) -> Duration {
         ended(address, wasOpen: wasOpen)
         failure = reason
-        var place = places[address, default: Place()]
+        var place = places[address, default: AddressHealth()]
         if let failedAt = place.failedAt, began < failedAt {
             return max((place.leftAloneUntil ?? now) - now, .zero)
         }

@@ -3,7 +3,7 @@ import EventLoop
 import World
 
 /// One push on its way to its outcome.
-final class Passage {
+final class PendingPush {
     /// A stream that the service has certainly not worked on is sent again so often.
     static let refusalLimit = 3
 

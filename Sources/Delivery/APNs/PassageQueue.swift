@@ -1,19 +1,19 @@
 /// Pushes that wait for a stream, first in, first out. Those that have been settled meanwhile are passed over.
-struct PassageQueue {
-    private var waiting: [Passage?] = []
+struct PendingPushQueue {
+    private var waiting: [PendingPush?] = []
     private var start = 0
     /// Those that have been sent before and come back: they have waited longest. The last is the next.
-    private var returned: [Passage] = []
+    private var returned: [PendingPush] = []
     private(set) var count = 0
 
     var isEmpty: Bool { count == 0 }
 
-    mutating func append(_ passage: Passage) {
+    mutating func append(_ passage: PendingPush) {
         count += 1
         waiting.append(passage)
     }
 
-    mutating func putBack(_ passage: Passage) {
+    mutating func putBack(_ passage: PendingPush) {
         count += 1
         returned.append(passage)
     }
@@ -22,7 +22,7 @@ struct PassageQueue {
     mutating func settledOne() { count -= 1 }
 
     /// The next one, which stays.
-    mutating func first() -> Passage? {
+    mutating func first() -> PendingPush? {
         while let last = returned.last {
             if !last.isSettled { return last }
             returned.removeLast()
@@ -36,7 +36,7 @@ struct PassageQueue {
         return nil
     }
 
-    mutating func popFirst() -> Passage? {
+    mutating func popFirst() -> PendingPush? {
         guard let passage = first() else { return nil }
         if returned.isEmpty {
             waiting[start] = nil

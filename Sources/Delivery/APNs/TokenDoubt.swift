@@ -1,6 +1,6 @@
 /// Several bad tokens in a row with none accepted in between mean that the tokens belong to another environment than
 /// the host, or to another app than the topic: then they must not be thrown away.
-struct TokenDoubt {
+struct TokenMismatchDetector {
     static let limit = 5
     private var inARow: [APNsNotification.Environment: Int] = [:]
 

@@ -8,7 +8,7 @@ import Relay
 /// The app has the sentences, in the user's language. Their keys are `TWOEFAY_LOGIN` followed by `_SERVICE`, `_PLACE` and
 /// `_IP`, as far as these are known; the arguments come in the same order. A minimal push has `TWOEFAY_LOGIN` alone, under
 /// the title `TWOEFAY_TITLE`.
-enum PushWords {
+enum PushText {
     static let category = "TWOEFAY_LOGIN"
     /// Of one argument. The texts are bounded where they come in; this holds for those that were not.
     private static let characters = 256

@@ -4,7 +4,7 @@ import TLS
 import World
 
 /// How a wire to a gateway comes about: the name is resolved afresh, and its addresses are tried one after the other.
-struct Dialling {
+struct Connector {
     struct Failure: Error {
         let reason: String
     }
@@ -13,7 +13,7 @@ struct Dialling {
     let options: SMPPOptions
 
     /// On the loop only. The wire is not started.
-    func wire() async -> Result<Wire, Failure> {
+    func wire() async -> Result<Transport, Failure> {
         let limit = loop.time.instant() + options.connectTimeout
         let addresses: [SocketAddress]
         switch await Resolver.addresses(host: options.host, port: options.port) {
@@ -35,7 +35,7 @@ struct Dialling {
         return .failure(failure)
     }
 
-    private func wire(to address: SocketAddress, within limit: Duration) async throws(Failure) -> Wire {
+    private func wire(to address: SocketAddress, within limit: Duration) async throws(Failure) -> Transport {
         let fd: Int32
         do throws(SystemFailure) { fd = try Socket.connect(address) } catch {
             throw Failure(reason: "cannot connect to \(address): \(error)")
@@ -53,13 +53,13 @@ struct Dialling {
                 throw Failure(reason: "TLS: \(error)")
             }
         }
-        return Wire(loop: loop, fd: fd, tls: session)
+        return Transport(loop: loop, fd: fd, tls: session)
     }
 
     /// Nil once the socket is connected.
     private func established(_ fd: Int32, within limit: Duration) async -> String? {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<String?, Never>) in
-            var watch: Watch?
+            var watch: DescriptorWatcher?
             var timer: TimerID?
             var isOver = false
             func finish(_ reason: String?) {

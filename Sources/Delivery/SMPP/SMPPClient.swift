@@ -6,7 +6,7 @@ import World
 /// loss. For any task, on whatever thread.
 public final class SMPPClient: Sendable {
     /// What is known outside the loop.
-    final class News: Sendable {
+    final class SharedState: Sendable {
         let receipts: @Sendable (SMPPReceipt) -> Void
         private let text = Mutex<String?>(nil)
 
@@ -21,7 +21,7 @@ public final class SMPPClient: Sendable {
     private let options: SMPPOptions
     private let loop: EventLoop
     private let randomness: any Randomness
-    private let news: News
+    private let news: SharedState
     private let driver = Mutex<LoopBound<SessionDriver>?>(nil)
 
     /// `receipts` is called on the loop.
@@ -32,7 +32,7 @@ public final class SMPPClient: Sendable {
         self.options = options
         self.loop = loop
         self.randomness = randomness
-        news = News(receipts: receipts)
+        news = SharedState(receipts: receipts)
         loop.post { [weak self] in _ = self?.onLoop }
     }
 

@@ -39,8 +39,8 @@ package struct SMPPSession {
     /// The last attempt to bind has failed: what comes now is not kept waiting for the next.
     var isDown = false
     var isClosing = false
-    var desk: SubmitDesk
-    var book = ReceiptBook()
+    var desk: SubmitQueue
+    var book = ReceiptDeduplicator()
     /// Until when bind or unbind must be answered.
     var answerBy: Instant
     private var bindSequence: UInt32 = 0
@@ -53,7 +53,7 @@ package struct SMPPSession {
         self.options = options
         self.randomness = randomness
         phase = .connecting
-        desk = SubmitDesk(options)
+        desk = SubmitQueue(options)
         answerBy = now
         heardAt = now
         actions.append(.connect)

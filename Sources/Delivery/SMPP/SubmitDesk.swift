@@ -2,7 +2,7 @@ import World
 
 /// The parts that wait and those that are under way, of all messages: whose turn it is, and what becomes of a message by what
 /// becomes of its parts.
-struct SubmitDesk {
+struct SubmitQueue {
     struct Part {
         let ticket: SMPPSession.Ticket
         let index: Int
@@ -47,7 +47,7 @@ struct SubmitDesk {
     private var again: [Part] = []
     private var underWay: [UInt32: Sent] = [:]
     private var nextTurn = Instant(nanoseconds: .min)
-    private var pause = SubmitDesk.firstPause
+    private var pause = SubmitQueue.firstPause
     private var pausedUntil = Instant(nanoseconds: .min)
     /// No message that waits is to be given up earlier.
     private(set) var earliestGiveUp: Instant?

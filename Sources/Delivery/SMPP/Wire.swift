@@ -4,7 +4,7 @@ import TLS
 
 /// One connection's bytes: a socket, TLS or not, on its loop. It reads no further while the other side does not take what it is sent,
 /// so what a peer can make us hold is bounded by one read and its answers.
-package final class Wire {
+package final class Transport {
     private enum State {
         case handshake
         case up
@@ -15,7 +15,7 @@ package final class Wire {
     private let fd: Int32
     private let tls: TLSSession?
     private var state = State.handshake
-    private var watch: Watch?
+    private var watch: DescriptorWatcher?
     /// What the socket did not take; TLS wants to be given these very bytes again.
     private var unsent: [UInt8] = []
     private var readNeedsWrite = false

@@ -2,7 +2,7 @@ import World
 
 /// Whether a gateway is worth asking. One that fails again and again is left alone for a while, which grows; then one message
 /// tries it.
-struct Breaker: Sendable, Equatable {
+struct CircuitBreaker: Sendable, Equatable {
     enum State: Sendable, Equatable {
         /// So many failures in a row.
         case closed(failures: Int)

@@ -4,7 +4,7 @@ import GSM
 import HTTP
 
 /// Kannel's smsbox (`sendsms-user`), and what speaks as it does. Delivery reports are not asked for.
-public struct Kannel: WebDialect {
+public struct Kannel: HTTPGatewayDialect {
     public enum Method: String, Sendable, CaseIterable {
         /// Everything in the query, as all that call themselves Kannel understand it.
         case get = "GET"
@@ -32,7 +32,7 @@ public struct Kannel: WebDialect {
         self.smsc = smsc
     }
 
-    public func request(for message: TextMessage) -> WebAsking? {
+    public func request(for message: SMSMessage) -> HTTPGatewayRequest? {
         var pairs = [
             ("username", username), ("password", String(decoding: password.reveal(), as: UTF8.self)),
             ("to", message.to),
@@ -47,13 +47,13 @@ public struct Kannel: WebDialect {
             pairs += [("charset", "UTF-8"), ("text", message.text)]
             let mark = url.path.contains("?") ? "&" : "?"
             return TransferURL(url.text + mark + Percent.form(pairs, space: "%20")).map {
-                WebAsking(method: method.rawValue, url: $0)
+                HTTPGatewayRequest(method: method.rawValue, url: $0)
             }
         case .post:
             var fields = Fields()
             for (name, value) in pairs { fields.add("x-kannel-\(name)", value) }
             fields.add("content-type", "text/plain; charset=UTF-8")
-            return WebAsking(method: method.rawValue, url: url, fields: fields, body: Array(message.text.utf8))
+            return HTTPGatewayRequest(method: method.rawValue, url: url, fields: fields, body: Array(message.text.utf8))
         }
     }
 

@@ -3,7 +3,7 @@ import Curl
 import HTTP
 
 /// A gateway that is asked as its operator's manual says.
-public struct PlainWeb: WebDialect {
+public struct GenericHTTPDialect: HTTPGatewayDialect {
     /// What its answers mean. What is in none of the lists means what it usually does; a list that is empty is not asked.
     public struct Rule: Sendable, Equatable {
         public var accepted: [Int] = []
@@ -21,20 +21,20 @@ public struct PlainWeb: WebDialect {
 
     public struct Field: Sendable, Equatable {
         public let name: String
-        public let value: TextTemplate
+        public let value: RequestTemplate
 
-        public init(_ name: String, _ value: TextTemplate) {
+        public init(_ name: String, _ value: RequestTemplate) {
             self.name = name
             self.value = value
         }
     }
 
     public var method: String
-    public var url: TextTemplate
+    public var url: RequestTemplate
     public var fields: [Field]
     public var contentType: String
-    public var escaping: TextTemplate.Escaping
-    public var body: TextTemplate?
+    public var escaping: RequestTemplate.Escaping
+    public var body: RequestTemplate?
     public var username: String?
     public var password: Secret?
     /// Whether they are shown as basic authorization.
@@ -43,9 +43,10 @@ public struct PlainWeb: WebDialect {
     public var rule: Rule
 
     public init(
-        method: String, url: TextTemplate, fields: [Field] = [], contentType: String = "",
+        method: String, url: RequestTemplate, fields: [Field] = [], contentType: String = "",
         escaping:
-            TextTemplate.Escaping = .none, body: TextTemplate? = nil, username: String? = nil, password: Secret? = nil,
+            RequestTemplate.Escaping = .none, body: RequestTemplate? = nil, username: String? = nil,
+        password: Secret? = nil,
         authorizes: Bool = false, from: String? = nil, rule: Rule = Rule()
     ) {
         self.method = method
@@ -61,8 +62,8 @@ public struct PlainWeb: WebDialect {
         self.rule = rule
     }
 
-    public func request(for message: TextMessage) -> WebAsking? {
-        let value = { (gap: TextTemplate.Gap) -> String in
+    public func request(for message: SMSMessage) -> HTTPGatewayRequest? {
+        let value = { (gap: RequestTemplate.Placeholder) -> String in
             switch gap {
             case .to: message.to
             case .number: String(message.to.dropFirst())
@@ -79,9 +80,9 @@ public struct PlainWeb: WebDialect {
         if authorizes, let username, let password {
             sent.add("authorization", BasicAuthorization.value(username, password))
         }
-        guard let body else { return WebAsking(method: method, url: url, fields: sent) }
+        guard let body else { return HTTPGatewayRequest(method: method, url: url, fields: sent) }
         sent.add("content-type", contentType)
-        return WebAsking(
+        return HTTPGatewayRequest(
             method: method, url: url, fields: sent, body: Array(body.filled(escaping, value).utf8))
     }
 

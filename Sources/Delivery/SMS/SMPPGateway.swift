@@ -4,7 +4,7 @@ import SMPP
 import World
 
 /// A gateway that speaks SMPP 3.4, over one connection that is kept.
-public final class SMPPGateway: TextGateway {
+public final class SMPPGateway: SMSGateway {
     public let name: String
     private let client: SMPPClient
     private let limit: Duration
@@ -27,7 +27,7 @@ public final class SMPPGateway: TextGateway {
 
     public var trouble: String? { client.trouble }
 
-    public func send(_ message: TextMessage, within limit: Duration) async -> GatewayOutcome {
+    public func send(_ message: SMSMessage, within limit: Duration) async -> GatewayOutcome {
         let submitted = SMPPMessage(
             id: message.id, to: message.to, text: message.text, limit: min(limit, self.limit))
         return switch await client.send(submitted) {

@@ -5,8 +5,8 @@ import Synchronization
 import World
 
 /// What became of a message, and who has it.
-public struct TextReport: Sendable, Equatable {
-    public struct Try: Sendable, Equatable {
+public struct SMSReport: Sendable, Equatable {
+    public struct Attempt: Sendable, Equatable {
         public let gateway: String
         public let outcome: GatewayOutcome
     }
@@ -14,13 +14,13 @@ public struct TextReport: Sendable, Equatable {
     public let outcome: MessageOutcome
     public let gateway: String?
     /// In the order in which they were asked.
-    public let tries: [Try]
+    public let tries: [Attempt]
     public let parts: Int
     /// In millionths; zero unless it was accepted.
     public let cost: Int64
 }
 
-public protocol TextObserver: Sendable {
+public protocol SMSObserver: Sendable {
     func tried(gateway: String, _ outcome: GatewayOutcome.Word, after: Duration)
     /// A gateway has it.
     func sent(gateway: String, parts: Int, cost: Int64)
@@ -28,7 +28,7 @@ public protocol TextObserver: Sendable {
 
 /// Several gateways as one: each number goes to the gateway that knows it best, and to the next where that one does not take
 /// it. Where a gateway may have taken a message, no other one is asked, neither now nor at the next attempt.
-public final class TextExchange: Sendable {
+public final class SMSDispatcher: Sendable {
     /// A port's thirty seconds, and time to say so.
     static let patience = Duration.seconds(25)
     /// Less than that is no chance for a gateway.
@@ -36,13 +36,13 @@ public final class TextExchange: Sendable {
 
     /// Who is asked, and for which numbers.
     public struct Setup: Sendable {
-        let gateways: [String: any TextGateway]
-        let routing: TextRouting
+        let gateways: [String: any SMSGateway]
+        let routing: SMSRouting
         /// What each gateway gets for an answer.
         let limits: [String: Duration]
 
         /// Every route's gateway must be there. `limits`: how long one is waited for, ten seconds where nothing is said.
-        public init(_ gateways: [any TextGateway], routing: TextRouting, limits: [String: Duration] = [:]) {
+        public init(_ gateways: [any SMSGateway], routing: SMSRouting, limits: [String: Duration] = [:]) {
             self.gateways = Dictionary(gateways.map { ($0.name, $0) }) { first, _ in first }
             self.routing = routing
             self.limits = limits
@@ -52,16 +52,16 @@ public final class TextExchange: Sendable {
     private let setup: Mutex<Setup>
     private let time: any TimeSource
     private let log: Log
-    private let observer: (any TextObserver)?
-    private let breakers: Mutex<[String: Breaker]>
-    private let bonds = Mutex(Bonds())
+    private let observer: (any SMSObserver)?
+    private let breakers: Mutex<[String: CircuitBreaker]>
+    private let bonds = Mutex(GatewayAffinity())
 
-    public init(_ setup: Setup, time: any TimeSource, log: Log, observer: (any TextObserver)? = nil) {
+    public init(_ setup: Setup, time: any TimeSource, log: Log, observer: (any SMSObserver)? = nil) {
         self.setup = Mutex(setup)
         self.time = time
         self.log = log
         self.observer = observer
-        breakers = Mutex(setup.gateways.mapValues { _ in Breaker() })
+        breakers = Mutex(setup.gateways.mapValues { _ in CircuitBreaker() })
     }
 
     /// From the next message on. Of a gateway that stays it is kept in mind how it is; which messages one may have is never
@@ -71,7 +71,7 @@ public final class TextExchange: Sendable {
             breakers.withLock { breakers in
                 breakers = Dictionary(
                     uniqueKeysWithValues: next.gateways.map { name, gateway in
-                        (name, setup.gateways[name] === gateway ? breakers[name] ?? Breaker() : Breaker())
+                        (name, setup.gateways[name] === gateway ? breakers[name] ?? CircuitBreaker() : CircuitBreaker())
                     })
             }
             setup = next
@@ -79,13 +79,13 @@ public final class TextExchange: Sendable {
     }
 
     /// On a loop. `left`: for how long it is of any use.
-    public func send(_ message: TextMessage, left: Duration) async -> TextReport {
+    public func send(_ message: SMSMessage, left: Duration) async -> SMSReport {
         let end = time.instant() + min(left, Self.patience)
         let setup = setup.withLock { $0 }
         var routes = setup.routing.gateways(for: message.to)
         let bound = bonds.withLock { $0.gateway(of: message.id, at: time.instant()) }
         if let bound { routes.removeAll { $0.gateway != bound } }
-        var tries: [TextReport.Try] = []
+        var tries: [SMSReport.Attempt] = []
         for route in routes {
             guard let gateway = setup.gateways[route.gateway], admit(route.gateway) else { continue }
             let limit = min(end - time.instant(), setup.limits[route.gateway] ?? .seconds(10))
@@ -115,7 +115,7 @@ public final class TextExchange: Sendable {
 
     /// A gateway may have taken it before, and has not taken it now.
     private func notAgain(
-        _ tries: [TextReport.Try], _ routes: [TextRouting.Route], by bound: String
+        _ tries: [SMSReport.Attempt], _ routes: [SMSRouting.Route], by bound: String
     ) -> MessageOutcome {
         let reason = "\(bound): no answer before, and now: \(tries.last?.outcome.reason ?? "left alone for a while")"
         switch tries.last?.outcome {
@@ -128,20 +128,20 @@ public final class TextExchange: Sendable {
     }
 
     /// For a message that some gateway may have, and that is tried no more: as if that one had said yes.
-    public func assumeSent(_ message: TextMessage) -> TextReport? {
+    public func assumeSent(_ message: SMSMessage) -> SMSReport? {
         let routes = setup.withLock { $0 }.routing.gateways(for: message.to)
         // Who it was is known here unless this process has begun since.
         let bound = bonds.withLock { $0.gateway(of: message.id, at: time.instant()) }
         guard let route = routes.first(where: { $0.gateway == bound }) ?? routes.first else { return nil }
         let cost = route.cost(of: message.size.parts, to: message.to)
         observer?.sent(gateway: route.gateway, parts: message.size.parts, cost: cost)
-        return TextReport(
+        return SMSReport(
             outcome: .accepted(by: route.gateway), gateway: route.gateway, tries: [], parts: message.size.parts,
             cost: cost)
     }
 
     /// No gateway took it.
-    private func nothing(_ tries: [TextReport.Try], _ routes: [TextRouting.Route]) -> MessageOutcome {
+    private func nothing(_ tries: [SMSReport.Attempt], _ routes: [SMSRouting.Route]) -> MessageOutcome {
         guard !routes.isEmpty else { return .undeliverable("no gateway takes numbers of that country") }
         let now = time.instant()
         let waits = breakers.withLock { breakers in routes.compactMap { breakers[$0.gateway]?.wait(at: now) } }
@@ -155,9 +155,9 @@ public final class TextExchange: Sendable {
     }
 
     private func report(
-        _ outcome: MessageOutcome, _ message: TextMessage, _ tries: [TextReport.Try], cost: Int64 = 0
-    ) -> TextReport {
-        TextReport(
+        _ outcome: MessageOutcome, _ message: SMSMessage, _ tries: [SMSReport.Attempt], cost: Int64 = 0
+    ) -> SMSReport {
+        SMSReport(
             outcome: outcome, gateway: tries.last?.gateway, tries: tries, parts: message.size.parts, cost: cost)
     }
 
@@ -168,7 +168,7 @@ public final class TextExchange: Sendable {
         return breakers.withLock { $0[gateway]?.admit(at: now) ?? false }
     }
 
-    private func note(_ outcome: GatewayOutcome, of asked: any TextGateway, after duration: Duration) {
+    private func note(_ outcome: GatewayOutcome, of asked: any SMSGateway, after duration: Duration) {
         let gateway = asked.name
         observer?.tried(gateway: gateway, outcome.word, after: duration)
         let now = time.instant()
@@ -226,7 +226,7 @@ extension GatewayOutcome {
     }
 }
 
-extension Breaker {
+extension CircuitBreaker {
     /// What a gateway makes of one message says something about it, or nothing.
     mutating func note(_ outcome: GatewayOutcome, at now: Instant) {
         switch outcome {
@@ -239,7 +239,7 @@ extension Breaker {
 }
 
 /// The messages that a gateway may have taken, for as long as they are tried.
-private struct Bonds {
+private struct GatewayAffinity {
     private static let kept = Duration.seconds(1800)
     private static let most = 10_000
     private var gateways: [String: (gateway: String, since: Instant)] = [:]

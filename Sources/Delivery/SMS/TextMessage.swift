@@ -1,7 +1,7 @@
 import GSM
 
 /// What is to be read by one telephone. It may hold a code and does not print itself.
-public struct TextMessage: Sendable, CustomStringConvertible, CustomReflectable {
+public struct SMSMessage: Sendable, CustomStringConvertible, CustomReflectable {
     /// The same at every attempt: a gateway that knows ids can tell a repetition.
     public let id: String
     /// E.164.

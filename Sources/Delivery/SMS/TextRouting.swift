@@ -1,7 +1,7 @@
 import GSM
 
 /// Which gateways a number goes to. A pure value.
-public struct TextRouting: Sendable, Equatable {
+public struct SMSRouting: Sendable, Equatable {
     public struct Route: Sendable, Equatable {
         public let gateway: String
         public let prefixes: [NumberPrefix]

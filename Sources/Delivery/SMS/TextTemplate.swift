@@ -3,8 +3,8 @@ import JSON
 
 /// A text with gaps such as `{to}`, into which values go so that they mean the same where the text is read. Any other brace
 /// is one: bodies in JSON are full of them.
-public struct TextTemplate: Sendable, Equatable {
-    public enum Gap: String, Sendable, CaseIterable {
+public struct RequestTemplate: Sendable, Equatable {
+    public enum Placeholder: String, Sendable, CaseIterable {
         /// E.164, with the plus sign.
         case to
         /// The same without it.
@@ -47,7 +47,7 @@ public struct TextTemplate: Sendable, Equatable {
 
     private enum Piece: Sendable, Equatable {
         case plain(String)
-        case gap(Gap)
+        case gap(Placeholder)
     }
 
     public struct Malformed: Error, Sendable, Equatable {
@@ -56,7 +56,7 @@ public struct TextTemplate: Sendable, Equatable {
 
     private let pieces: [Piece]
 
-    public var gaps: Set<Gap> {
+    public var gaps: Set<Placeholder> {
         Set(pieces.compactMap { piece in if case .gap(let gap) = piece { gap } else { nil } })
     }
 
@@ -68,8 +68,8 @@ public struct TextTemplate: Sendable, Equatable {
         while let first = rest.first {
             let word = rest.dropFirst().prefix { $0.isASCII && $0.isLetter || $0 == "_" }
             if first == "{", !word.isEmpty, rest.dropFirst(1 + word.count).first == "}" {
-                guard let gap = Gap(rawValue: String(word)) else {
-                    let known = Gap.allCases.map { "{\($0.rawValue)}" }.joined(separator: ", ")
+                guard let gap = Placeholder(rawValue: String(word)) else {
+                    let known = Placeholder.allCases.map { "{\($0.rawValue)}" }.joined(separator: ", ")
                     throw Malformed(message: "{\(word)} is nothing that can be filled in; there are \(known)")
                 }
                 if !plain.isEmpty { pieces.append(.plain(plain)) }
@@ -85,7 +85,7 @@ public struct TextTemplate: Sendable, Equatable {
         self.pieces = pieces
     }
 
-    public func filled(_ escaping: Escaping, _ value: (Gap) -> String) -> String {
+    public func filled(_ escaping: Escaping, _ value: (Placeholder) -> String) -> String {
         pieces.reduce(into: "") { text, piece in
             switch piece {
             case .plain(let plain): text += plain
@@ -95,7 +95,7 @@ public struct TextTemplate: Sendable, Equatable {
     }
 }
 
-extension TextTemplate.Escaping {
+extension RequestTemplate.Escaping {
     func write(_ value: String) -> String {
         switch self {
         case .none: value

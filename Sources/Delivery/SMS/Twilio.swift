@@ -4,7 +4,7 @@ import HTTP
 import JSON
 
 /// Twilio's Messages resource, and what speaks as it does.
-public struct Twilio: WebDialect {
+public struct Twilio: HTTPGatewayDialect {
     public enum Sender: Sendable, Equatable {
         case from(String)
         case service(String)
@@ -29,7 +29,7 @@ public struct Twilio: WebDialect {
         self.sender = sender
     }
 
-    public func request(for message: TextMessage) -> WebAsking? {
+    public func request(for message: SMSMessage) -> HTTPGatewayRequest? {
         var fields = Fields()
         fields.add("authorization", String(decoding: authorization.reveal(), as: UTF8.self))
         fields.add("content-type", "application/x-www-form-urlencoded")
@@ -39,7 +39,7 @@ public struct Twilio: WebDialect {
             case .service(let id): ("MessagingServiceSid", id)
             }
         let form = Percent.form([("To", message.to), from, ("Body", message.text)])
-        return WebAsking(method: "POST", url: url, fields: fields, body: Array(form.utf8))
+        return HTTPGatewayRequest(method: "POST", url: url, fields: fields, body: Array(form.utf8))
     }
 
     public func outcome(of answer: Response) -> GatewayOutcome {

@@ -5,13 +5,13 @@ import HTTP
 import World
 
 /// How one kind of gateway is asked over HTTP, and what its answers mean.
-public protocol WebDialect: Sendable {
+public protocol HTTPGatewayDialect: Sendable {
     /// Nil where the message cannot be asked for.
-    func request(for message: TextMessage) -> WebAsking?
+    func request(for message: SMSMessage) -> HTTPGatewayRequest?
     func outcome(of answer: Response) -> GatewayOutcome
 }
 
-public struct WebAsking: Sendable {
+public struct HTTPGatewayRequest: Sendable {
     public var method: String
     public var url: TransferURL
     public var fields: Fields
@@ -27,7 +27,7 @@ public struct WebAsking: Sendable {
 
 /// A gateway that is asked over HTTP, each message on a connection of its own: on one that was used before, libcurl would
 /// ask a second time where the first time brought no answer, and two messages might arrive.
-public final class WebGateway: TextGateway {
+public final class HTTPGateway: SMSGateway {
     public struct Options: Sendable {
         /// PEM of authorities to trust besides the system's.
         public var extraTrust: [UInt8]?
@@ -41,10 +41,10 @@ public final class WebGateway: TextGateway {
     static let answerBytes = 65_536
 
     public let name: String
-    private let dialect: any WebDialect
+    private let dialect: any HTTPGatewayDialect
     private let clients: WebClients
 
-    public init(name: String, dialect: any WebDialect, options: Options = Options()) {
+    public init(name: String, dialect: any HTTPGatewayDialect, options: Options = Options()) {
         self.name = name
         self.dialect = dialect
         var client = WebClientOptions()
@@ -61,7 +61,7 @@ public final class WebGateway: TextGateway {
         clients = WebClients(client)
     }
 
-    public func send(_ message: TextMessage, within limit: Duration) async -> GatewayOutcome {
+    public func send(_ message: SMSMessage, within limit: Duration) async -> GatewayOutcome {
         guard let asking = dialect.request(for: message) else {
             return .unsuited("it cannot be asked for this message")
         }

@@ -56,7 +56,7 @@ public final class WebPushSender: Sendable {
     private let randomness: any Randomness
     private let log: Log
     private let options: Options
-    private let refusals = Mutex(Refusals())
+    private let refusals = Mutex(RefusedSubscriptions())
     private let clients: WebClients
 
     public init(
@@ -138,7 +138,7 @@ public final class WebPushSender: Sendable {
 }
 
 /// The subscriptions for which our credential was refused, each for a while.
-struct Refusals {
+struct RefusedSubscriptions {
     static let pause = Duration.seconds(30)
     static let remembered = 1000
     /// By their endpoints.

@@ -20,7 +20,7 @@ public struct TextSize: Sendable, Equatable {
     public let parts: Int
 
     public init(_ text: String) {
-        let cut = Cut(text)
+        let cut = SegmentBoundary(text)
         coding = cut.coding
         units = cut.units.count
         parts = cut.ranges.count
@@ -28,13 +28,13 @@ public struct TextSize: Sendable, Equatable {
 }
 
 /// A text cut into as many messages as it takes.
-public struct MessageParts: Sendable, Equatable {
+public struct MessageSegments: Sendable, Equatable {
     public let coding: TextCoding
     /// Septets, one a byte, or UTF-16 with the high byte first. What says which part it is does not stand in them.
     public let parts: [[UInt8]]
 
     public init(_ text: String) {
-        let cut = Cut(text)
+        let cut = SegmentBoundary(text)
         coding = cut.coding
         parts = cut.ranges.map { range in
             switch cut.coding {
@@ -46,7 +46,7 @@ public struct MessageParts: Sendable, Equatable {
 }
 
 /// Where a text is cut: nothing that means something only together is parted.
-private struct Cut {
+private struct SegmentBoundary {
     let coding: TextCoding
     let units: [UInt16]
     let ranges: [Range<Int>]

@@ -1,5 +1,5 @@
 /// Mails that are sent. The raw value is the part of their keys that they share.
-public enum Letter: String, Sendable, CaseIterable {
+public enum MailTemplate: String, Sendable, CaseIterable {
     /// The code that lets somebody in.
     case loginCode = "mail.login"
     /// The code that shows that an address is the user's.
@@ -12,19 +12,19 @@ public enum Letter: String, Sendable, CaseIterable {
 }
 
 /// Text messages that are sent.
-public enum Note: String, Sendable, CaseIterable {
+public enum SMSTemplate: String, Sendable, CaseIterable {
     case loginCode = "sms.login"
     case addressCode = "sms.address"
 }
 
 /// One text that a language has or has not: the `msgctxt` of an entry in its file.
 enum TextKey: Hashable, Sendable {
-    case subject(Letter)
-    case body(Letter)
-    case note(Note)
+    case subject(MailTemplate)
+    case body(MailTemplate)
+    case note(SMSTemplate)
 
     static let all: [TextKey] =
-        Letter.allCases.flatMap { [.subject($0), .body($0)] } + Note.allCases.map { .note($0) }
+        MailTemplate.allCases.flatMap { [.subject($0), .body($0)] } + SMSTemplate.allCases.map { .note($0) }
 
     var name: String {
         switch self {
@@ -74,7 +74,7 @@ enum TextKey: Hashable, Sendable {
         }
     }
 
-    private static let codes: [Letter] = [.loginCode, .addressCode]
+    private static let codes: [MailTemplate] = [.loginCode, .addressCode]
     private static let ofCodes: [Placeholder] = [.website, .code, .minutes, .ip, .place, .service]
     private static let ofEvents: [Placeholder] = [.website, .device, .time]
 }

@@ -1,14 +1,14 @@
 /// Everything that mails and text messages say, in all languages there are. Each text is taken in the best language that has
 /// it; English has all of them.
-public struct Wording: Sendable {
+public struct MessageCatalog: Sendable {
     /// Of one language.
-    struct Words: Sendable {
+    struct LanguageTexts: Sendable {
         let language: String
-        var texts: [TextKey: Worded] = [:]
+        var texts: [TextKey: PluralForms] = [:]
     }
 
     /// A text in each of its forms; one alone holds for every number.
-    struct Worded: Sendable {
+    struct PluralForms: Sendable {
         let forms: [Template]
         let rule: PluralRule
 
@@ -24,81 +24,81 @@ public struct Wording: Sendable {
     private static let nameInLetter = 128
 
     /// By their tags in small letters.
-    private var words: [String: Words]
+    private var words: [String: LanguageTexts]
 
     /// English and German.
-    public static let builtIn: Wording = {
-        do throws(WordingFaults) {
-            return try Wording(words: [:]).adding(BuiltIn.files)
+    public static let builtIn: MessageCatalog = {
+        do throws(CatalogFaults) {
+            return try MessageCatalog(words: [:]).adding(BuiltIn.files)
         } catch {
             preconditionFailure("\(error)")
         }
     }()
 
-    private init(words: [String: Words]) { self.words = words }
+    private init(words: [String: LanguageTexts]) { self.words = words }
 
     /// What an operator has written, over the built-in texts: other languages, and other words. Everything that is wrong is
     /// said at once.
-    public init(_ files: [WordingFile]) throws(WordingFaults) { self = try Self.builtIn.adding(files) }
+    public init(_ files: [CatalogFile]) throws(CatalogFaults) { self = try Self.builtIn.adding(files) }
 
-    private func adding(_ files: [WordingFile]) throws(WordingFaults) -> Wording {
-        var (words, faults) = (words, [WordingFault]())
+    private func adding(_ files: [CatalogFile]) throws(CatalogFaults) -> MessageCatalog {
+        var (words, faults) = (words, [CatalogFault]())
         var seen: [String: String] = [:]
         for file in files {
             guard let language = file.language else {
                 faults.append(
-                    WordingFault(file.path, 1, "must be named after its language, such as fr.po or pt-BR.po"))
+                    CatalogFault(file.path, 1, "must be named after its language, such as fr.po or pt-BR.po"))
                 continue
             }
             let tag = language.lowercased()
             if let other = seen.updateValue(file.path, forKey: tag) {
-                faults.append(WordingFault(file.path, 1, "is of the same language as \(other)"))
+                faults.append(CatalogFault(file.path, 1, "is of the same language as \(other)"))
             }
-            let read = WordingReader.read(file)
+            let read = CatalogReader.read(file)
             faults += read.faults
             let old = words[tag]?.texts ?? [:]
             let all = old.merging(read.texts) { _, new in new }
             for key in TextKey.all where read.texts[key] != nil {
                 guard let partner = key.partner, all[partner] == nil else { continue }
                 faults.append(
-                    WordingFault(file.path, read.lines[key] ?? 1, "\(key.name) is there, but not \(partner.name)"))
+                    CatalogFault(file.path, read.lines[key] ?? 1, "\(key.name) is there, but not \(partner.name)"))
             }
-            words[tag] = Words(language: language, texts: all)
+            words[tag] = LanguageTexts(language: language, texts: all)
         }
-        guard faults.isEmpty else { throw WordingFaults(all: faults) }
-        return Wording(words: words)
+        guard faults.isEmpty else { throw CatalogFaults(all: faults) }
+        return MessageCatalog(words: words)
     }
 
     /// Those that have something to say.
     public var languages: [String] { words.values.filter { !$0.texts.isEmpty }.map(\.language).sorted() }
 
     /// `language` is a tag such as `de-AT`, or a whole Accept-Language.
-    public func letter(_ letter: Letter, _ values: WordingValues, language: String?) -> WordedLetter {
+    public func letter(_ letter: MailTemplate, _ values: TemplateValues, language: String?) -> RenderedMail {
         let words = words(having: .body(letter), language)
         let write = { (key: TextKey) in Self.write(words.texts[key], values, name: Self.nameInLetter) }
-        return WordedLetter(
+        return RenderedMail(
             language: words.language, subject: write(.subject(letter)), text: write(.body(letter)) + "\n")
     }
 
-    public func note(_ note: Note, _ values: WordingValues, language: String?) -> WordedNote {
+    public func note(_ note: SMSTemplate, _ values: TemplateValues, language: String?) -> RenderedSMS {
         let words = words(having: .note(note), language)
-        return WordedNote(
+        return RenderedSMS(
             language: words.language, text: Self.write(words.texts[.note(note)], values, name: Self.nameInNote))
     }
 
-    private func words(having key: TextKey, _ language: String?) -> Words {
+    private func words(having key: TextKey, _ language: String?) -> LanguageTexts {
         let tags = LanguageRanges(language).tags.flatMap { LanguageRanges.fallbacks(of: $0) } + [Self.standard]
         let first = tags.lazy.compactMap { words[$0] }.first { $0.texts[key] != nil }
-        return first ?? Words(language: Self.standard)
+        return first ?? LanguageTexts(language: Self.standard)
     }
 
-    private static func write(_ worded: Worded?, _ values: WordingValues, name: Int) -> String {
+    private static func write(_ worded: PluralForms?, _ values: TemplateValues, name: Int) -> String {
         worded?.template(for: values.minutes)?.write { values.text(of: $0, nameCharacters: name) } ?? ""
     }
 }
 
 /// A mail. It prints nothing of itself, because it may hold a code.
-public struct WordedLetter: Sendable, CustomStringConvertible, CustomReflectable {
+public struct RenderedMail: Sendable, CustomStringConvertible, CustomReflectable {
     /// The tag of the language it is in.
     public let language: String
     /// One line.
@@ -111,7 +111,7 @@ public struct WordedLetter: Sendable, CustomStringConvertible, CustomReflectable
 }
 
 /// A text message, in one line. It prints nothing of itself, because it holds a code.
-public struct WordedNote: Sendable, CustomStringConvertible, CustomReflectable {
+public struct RenderedSMS: Sendable, CustomStringConvertible, CustomReflectable {
     public let language: String
     public let text: String
 

@@ -1,12 +1,12 @@
 import Synchronization
 
 /// The words that hold now, for everybody who sends.
-public final class WordingBook: Sendable {
-    private let wording: Mutex<Wording>
+public final class CurrentCatalog: Sendable {
+    private let wording: Mutex<MessageCatalog>
 
-    public init(_ wording: Wording = .builtIn) { self.wording = Mutex(wording) }
+    public init(_ wording: MessageCatalog = .builtIn) { self.wording = Mutex(wording) }
 
-    public var current: Wording { wording.withLock { $0 } }
+    public var current: MessageCatalog { wording.withLock { $0 } }
 
-    public func replace(_ wording: Wording) { self.wording.withLock { $0 = wording } }
+    public func replace(_ wording: MessageCatalog) { self.wording.withLock { $0 = wording } }
 }

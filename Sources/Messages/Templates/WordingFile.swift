@@ -1,5 +1,5 @@
 /// A file of texts in one language, named after it.
-public struct WordingFile: Sendable {
+public struct CatalogFile: Sendable {
     /// As it is called in messages.
     public let path: String
     public let bytes: [UInt8]
@@ -19,7 +19,7 @@ public struct WordingFile: Sendable {
 }
 
 /// One thing that is wrong with a file of texts.
-public struct WordingFault: Sendable, Equatable, CustomStringConvertible {
+public struct CatalogFault: Sendable, Equatable, CustomStringConvertible {
     public let path: String
     public let line: Int
     public let message: String
@@ -33,8 +33,8 @@ public struct WordingFault: Sendable, Equatable, CustomStringConvertible {
     public var description: String { "\(path):\(line): \(message)" }
 }
 
-public struct WordingFaults: Error, Sendable, Equatable, CustomStringConvertible {
-    public let all: [WordingFault]
+public struct CatalogFaults: Error, Sendable, Equatable, CustomStringConvertible {
+    public let all: [CatalogFault]
 
     public var description: String { all.map(\.description).joined(separator: "\n") }
 }

@@ -1,18 +1,18 @@
 import Bytes
 
 /// Makes texts of a file, and finds everything that is wrong with it.
-struct WordingReader {
+struct CatalogReader {
     private let path: String
     private var rule = PluralRule.germanic
-    private(set) var texts: [TextKey: Wording.Worded] = [:]
+    private(set) var texts: [TextKey: MessageCatalog.PluralForms] = [:]
     /// Where each text stands.
     private(set) var lines: [TextKey: Int] = [:]
-    private(set) var faults: [WordingFault] = []
+    private(set) var faults: [CatalogFault] = []
 
     private init(path: String) { self.path = path }
 
-    static func read(_ file: WordingFile) -> WordingReader {
-        var reader = WordingReader(path: file.path)
+    static func read(_ file: CatalogFile) -> CatalogReader {
+        var reader = CatalogReader(path: file.path)
         do throws(POReader.Fault) {
             for entry in try POReader.read(file.bytes) { reader.take(entry) }
         } catch {
@@ -56,7 +56,7 @@ struct WordingReader {
                 fault(entry.line, "\(key.name) \(error.message)")
             }
         }
-        if forms.count == wanted.count { texts[key] = Wording.Worded(forms: forms, rule: rule) }
+        if forms.count == wanted.count { texts[key] = MessageCatalog.PluralForms(forms: forms, rule: rule) }
     }
 
     private mutating func takeHeader(_ entry: POEntry) {
@@ -81,5 +81,5 @@ struct WordingReader {
         }
     }
 
-    private mutating func fault(_ line: Int, _ message: String) { faults.append(WordingFault(path, line, message)) }
+    private mutating func fault(_ line: Int, _ message: String) { faults.append(CatalogFault(path, line, message)) }
 }

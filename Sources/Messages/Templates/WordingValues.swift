@@ -2,7 +2,7 @@ import Bytes
 import World
 
 /// What is put into the texts. Where something is not known, the lines that would say it are left out.
-public struct WordingValues: Sendable {
+public struct TemplateValues: Sendable {
     /// As people know it.
     public var website: String
     public var code: Secret?

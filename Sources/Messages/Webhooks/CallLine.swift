@@ -5,7 +5,7 @@ import World
 ///
 /// A thread is what is told in order: the calls about one challenge. Of one thread, one is under way at most, and none before
 /// those of lower rank have arrived or were given up. Calls without a thread go in the order they came.
-public struct CallLine<Call: Hashable & Sendable, Thread: Hashable & Sendable>: Sendable {
+public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendable>: Sendable {
     public struct Entry: Sendable, Equatable {
         public let call: Call
         public let thread: Thread?
@@ -32,7 +32,7 @@ public struct CallLine<Call: Hashable & Sendable, Thread: Hashable & Sendable>: 
         /// It waits until an operator enables the website again.
         case shelved(Call, failures: Int)
         /// The website is not called any more. To be told once.
-        case disabled(CallStanding.Reason)
+        case disabled(WebhookHealth.Reason)
         /// The website is back: all that waits for it is due now.
         case recovered
     }
@@ -42,8 +42,8 @@ public struct CallLine<Call: Hashable & Sendable, Thread: Hashable & Sendable>: 
     /// So long a website is left alone at most because one of its answers asked for it.
     public static var longestRest: Duration { .seconds(3600) }
 
-    public private(set) var standing: CallStanding
-    private let schedule: CallSchedule
+    public private(set) var standing: WebhookHealth
+    private let schedule: RetrySchedule
     private let widest: Int
     private var waiting: [Entry] = []
     private var underWay: [Call: Entry] = [:]
@@ -54,8 +54,8 @@ public struct CallLine<Call: Hashable & Sendable, Thread: Hashable & Sendable>: 
     private var isBusy = false
 
     public init(
-        _ standing: CallStanding = CallStanding(), schedule: CallSchedule = .standard,
-        widest: Int = CallLine.widest
+        _ standing: WebhookHealth = WebhookHealth(), schedule: RetrySchedule = .standard,
+        widest: Int = WebhookQueue.widest
     ) {
         self.standing = standing
         self.schedule = schedule
@@ -111,7 +111,7 @@ public struct CallLine<Call: Hashable & Sendable, Thread: Hashable & Sendable>: 
     ///
     /// - Parameter chance: from 0 up to 1.
     public mutating func end(
-        _ call: Call, _ outcome: CallOutcome, at now: Timestamp, chance: Double
+        _ call: Call, _ outcome: WebhookOutcome, at now: Timestamp, chance: Double
     ) -> [Effect] {
         guard let entry = underWay.removeValue(forKey: call) else { return [] }
         let meaning = outcome.meaning
@@ -123,7 +123,8 @@ public struct CallLine<Call: Hashable & Sendable, Thread: Hashable & Sendable>: 
             if !isFormer { isBusy = false }
             effects = [.delivered(call)]
         case .nothing:
-            effects = putBack(entry, failures: entry.failures, at: now + CallSchedule.spread(CallSchedule.soon, chance))
+            effects = putBack(
+                entry, failures: entry.failures, at: now + RetrySchedule.spread(RetrySchedule.soon, chance))
         // Of what is called now, it was no try.
         case .gone where isFormer, .failed where isFormer: effects = putBack(entry, failures: entry.failures, at: now)
         case .gone: effects = [.shelved(call, failures: entry.failures)]
@@ -143,7 +144,7 @@ public struct CallLine<Call: Hashable & Sendable, Thread: Hashable & Sendable>: 
     }
 
     /// An operator has disabled or enabled it, or another relay has seen how it stands. What is under way comes to its end.
-    public mutating func follow(_ standing: CallStanding) -> [Effect] {
+    public mutating func follow(_ standing: WebhookHealth) -> [Effect] {
         let wasDisabled = self.standing.isDisabled
         self.standing = standing
         if standing.isDisabled { return shelveAll() }

@@ -1,5 +1,5 @@
 /// What became of one try to tell a website something: what its courier says, before anybody decides what follows.
-public enum CallOutcome: Sendable, Equatable {
+public enum WebhookOutcome: Sendable, Equatable {
     /// The website answered; where the rest of the answer did not come, all the same. `wish`: what it asked for by
     /// Retry-After, from then on.
     case answered(status: Int, wish: Duration? = nil)
@@ -23,7 +23,7 @@ public enum CallOutcome: Sendable, Equatable {
     }
 }
 
-extension CallOutcome {
+extension WebhookOutcome {
     /// What an outcome means for the call, and for those that follow it.
     public enum Meaning: Sendable, Equatable {
         case delivered

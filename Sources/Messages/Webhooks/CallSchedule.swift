@@ -1,12 +1,12 @@
 import World
 
 /// When a call is tried: at once, and after each failure once more, until it is given up.
-public struct CallSchedule: Sendable, Equatable {
+public struct RetrySchedule: Sendable, Equatable {
     /// The pause before each try, the first included.
     public let pauses: [Duration]
 
     /// More than a day and three hours in all: what happens while a website is down for a day arrives by itself.
-    public static let standard = CallSchedule(
+    public static let standard = RetrySchedule(
         pauses: [
             .zero, .seconds(5), .seconds(300), .seconds(1800), .seconds(2 * 3600), .seconds(5 * 3600),
             .seconds(10 * 3600), .seconds(10 * 3600),

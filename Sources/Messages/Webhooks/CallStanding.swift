@@ -1,7 +1,7 @@
 import World
 
 /// How it stands with the calls to one website, over all that it is told. All relays see the same, through the store.
-public struct CallStanding: Sendable, Equatable {
+public struct WebhookHealth: Sendable, Equatable {
     public enum State: Sendable, Equatable {
         case working
         /// No call has arrived since then, in so many tries.
@@ -45,7 +45,7 @@ public struct CallStanding: Sendable, Equatable {
     }
 
     /// What an outcome changes. Of what was under way when it was disabled, nothing: that is the operator's to undo.
-    public mutating func note(_ meaning: CallOutcome.Meaning, at now: Timestamp) -> Change? {
+    public mutating func note(_ meaning: WebhookOutcome.Meaning, at now: Timestamp) -> Change? {
         if isDisabled { return nil }
         switch meaning {
         case .nothing: return nil

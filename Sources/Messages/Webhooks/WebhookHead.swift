@@ -18,7 +18,7 @@ public struct WebhookID: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// The three header fields of a webhook (Standard Webhooks 1.0): which it is, when it was sent, and that it is true.
-public struct WebhookHead: Sendable, Equatable {
+public struct WebhookHeaders: Sendable, Equatable {
     public enum Field: String, Sendable, CaseIterable {
         case id = "webhook-id"
         case timestamp = "webhook-timestamp"

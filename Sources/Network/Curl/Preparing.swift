@@ -35,11 +35,12 @@ extension WebClient {
         running.list = list(of: transfer)
         codes += [
             ccurl_set_pointer(easy, CURLOPT_HTTPHEADER, running.list),
-            ccurl_set_opener(easy, Callbacks.open), ccurl_set_pointer(easy, CURLOPT_OPENSOCKETDATA, context),
-            ccurl_set_readiness(easy, Callbacks.isAboutToSend), ccurl_set_pointer(easy, CURLOPT_PREREQDATA, context),
-            ccurl_set_receiver(easy, CURLOPT_HEADERFUNCTION, Callbacks.head),
+            ccurl_set_opener(easy, CurlCallbacks.open), ccurl_set_pointer(easy, CURLOPT_OPENSOCKETDATA, context),
+            ccurl_set_readiness(easy, CurlCallbacks.isAboutToSend),
+            ccurl_set_pointer(easy, CURLOPT_PREREQDATA, context),
+            ccurl_set_receiver(easy, CURLOPT_HEADERFUNCTION, CurlCallbacks.head),
             ccurl_set_pointer(easy, CURLOPT_HEADERDATA, context),
-            ccurl_set_receiver(easy, CURLOPT_WRITEFUNCTION, Callbacks.body),
+            ccurl_set_receiver(easy, CURLOPT_WRITEFUNCTION, CurlCallbacks.body),
             ccurl_set_pointer(easy, CURLOPT_WRITEDATA, context),
         ]
         return codes.allSatisfy { $0 == CURLE_OK }

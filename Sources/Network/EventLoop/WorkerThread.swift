@@ -19,8 +19,8 @@ public final class WorkerThread: Worker {
     }
 
     private let queue = Mutex(Queue())
-    private let bell = Bell()
-    private let ended = Bell()
+    private let bell = WakeSemaphore()
+    private let ended = WakeSemaphore()
 
     public init(name: String) throws(SystemFailure) {
         try SystemThread(name: name) { [queue = QueueOf(self)] in queue.worker.body() }.detach()
@@ -79,7 +79,7 @@ public final class WorkerThread: Worker {
 
 /// A semaphore. `@unchecked Sendable`: sem_post and sem_wait are made for several threads, and the memory lives as long
 /// as the object.
-private final class Bell: @unchecked Sendable {
+private final class WakeSemaphore: @unchecked Sendable {
     private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     init() { sem_init(semaphore, 0, 0) }

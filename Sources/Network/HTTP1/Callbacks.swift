@@ -2,7 +2,7 @@ import CMicroHTTPD
 import HTTP
 
 /// What libmicrohttpd calls, always on the loop: from within `MHD_run`, `MHD_add_connection` and `MHD_stop_daemon`.
-enum Callbacks {
+enum MicroHTTPDCallbacks {
     /// Several times for each request: with its head, with each part of its body, when all is there, and again after it
     /// rested. `slot` is ours, and empty the first time.
     static let access: MHD_AccessHandlerCallback = { context, handle, _, method, _, part, count, slot in

@@ -11,7 +11,7 @@ public final class AdmissionControl: Sendable {
         var table: AdmissionTable
         var tickets: [AdmissionTicket?] = []
         var reasons: [AdmissionTable.Reason: UInt64] = [:]
-        var bursts: [AdmissionTable.Reason: Burst] = [:]
+        var bursts: [AdmissionTable.Reason: LogThrottle] = [:]
 
         /// False after its release, also if the slot is another connection's by now.
         func holds(_ ticket: AdmissionTicket) -> Bool { tickets[ticket.slot] === ticket }
@@ -129,7 +129,7 @@ public final class AdmissionControl: Sendable {
     }
 
     /// The work that follows from a change of the table, once its lock is given back.
-    private struct Notes {
+    private struct Effects {
         var ended: [(ticket: AdmissionTicket, reason: AdmissionTable.Reason)] = []
         var lines: [(reason: AdmissionTable.Reason, remote: String?, count: Int)] = []
 
@@ -139,7 +139,7 @@ public final class AdmissionControl: Sendable {
             state.reasons[reason, default: 0] += UInt64(events)
             // Connections that never ask anything are everyday; that many of them come is seen by the other reasons.
             guard reason != .request, reason != .lifetime else { return }
-            guard let count = state.bursts[reason, default: Burst()].note(events, at: now) else { return }
+            guard let count = state.bursts[reason, default: LogThrottle()].note(events, at: now) else { return }
             lines.append((reason, remote, count))
         }
 
@@ -152,9 +152,9 @@ public final class AdmissionControl: Sendable {
         }
     }
 
-    private func change<Value>(_ body: (inout State, Instant, inout Notes) -> Value) -> Value {
+    private func change<Value>(_ body: (inout State, Instant, inout Effects) -> Value) -> Value {
         let now = time.instant()
-        var notes = Notes()
+        var notes = Effects()
         let value = state.withLock { body(&$0, now, &notes) }
         for line in notes.lines {
             log.warning(

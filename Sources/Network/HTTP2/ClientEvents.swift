@@ -6,14 +6,14 @@ import TLS
 import World
 
 /// What comes from the connection, and what follows from it.
-extension HTTP2Client: TurnEnd {
+extension HTTP2Client: TurnEndObserver {
     public func turnEnded() {
         flushAtTurnEnd = false
         link?.flush()
     }
 }
 
-extension HTTP2Client: LinkOwner {
+extension HTTP2Client: TransportOwner {
     func linkIsUp() {
         let session = Session(
             role: .client, headerBytes: options.responseHeaderBytes, headerCount: options.responseHeaderCount,
@@ -74,7 +74,7 @@ extension HTTP2Client: LinkOwner {
 
     func linkIsBlocked() {}
 
-    func linkEnded(_ end: LinkEnd) {
+    func linkEnded(_ end: TransportEnd) {
         let reason: String
         switch end {
         case .finished: reason = goAwayReason ?? "closed"

@@ -17,16 +17,16 @@ public enum Admission: Sendable {
 /// Stands at the door of a server that is to be had in hand, connection by connection: one that shows its clients what
 /// a server can do to them. A server without it does what HTTP/2 wants, and asks only for its requests' answers. Used on the
 /// server's loop.
-public protocol ServerKeeper: AnyObject {
+public protocol ServerController: AnyObject {
     /// `number` counts the server's connections from 1, and is the connection's own from then on.
     func admit(_ number: Int) -> Admission
 
     /// TLS stands, and nothing has been said: what is submitted here goes out ahead of the server's SETTINGS.
-    func opened(_ connection: ServerConnection) -> any ConnectionKeeper
+    func opened(_ connection: ServerConnection) -> any ConnectionController
 }
 
 /// Has one connection in hand. What it submits from within a call leaves with that turn's bytes.
-public protocol ConnectionKeeper: AnyObject {
+public protocol ConnectionController: AnyObject {
     /// In the handler's place. Nil: the stream stays open until `answer` or `reset` is called for it.
     func handle(_ request: Request, stream: Int32) -> Reply?
 

@@ -7,7 +7,7 @@ import World
 /// A single timer drives it, whether handshakes can begin at once or all their sources wait for
 /// budget. The timer holds neither the server nor a connection, and `close` cancels it. Touched on
 /// the loop only.
-final class HandshakeTurns {
+final class HandshakeScheduler {
     /// The number of handshakes that begin in one turn of the loop.
     static let perTurn = 8
     /// Steps in one turn, also those that only drop closed connections or park sources.

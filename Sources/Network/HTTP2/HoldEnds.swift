@@ -5,7 +5,7 @@ import EventLoop
 /// A single event may end tens of thousands of them, and each end is a task that asks the store. If
 /// all ends began together, they would block the loop and fill the store's queue. Touched on its
 /// loop only.
-final class HoldEnds {
+final class HeldRequestCompleter {
     /// Ends under way at the same time, and begun in one turn.
     static let atOnce = 16
 

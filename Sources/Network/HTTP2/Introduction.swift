@@ -4,7 +4,7 @@ import TLS
 
 /// Takes the header of a proxied connection from its socket, in however many pieces it comes, and not a byte from behind
 /// it: those are for TLS, which reads the socket itself.
-struct Introduction {
+struct ProxyHeaderReader {
     enum Progress {
         case incomplete
         case whole(ProxyHeader)

@@ -3,7 +3,7 @@ import Glibc
 import TLS
 
 /// Why a connection is no more.
-enum LinkEnd: Sendable {
+enum TransportEnd: Sendable {
     /// We ended it.
     case finished
     /// The peer closed it.
@@ -12,7 +12,7 @@ enum LinkEnd: Sendable {
 }
 
 /// The protocol above a link.
-protocol LinkOwner: AnyObject {
+protocol TransportOwner: AnyObject {
     /// The first byte of a client's handshake has come: `beginHandshake` is to be called. Until
     /// then a connection has no TLS session.
     func linkHasFirstByte()
@@ -29,10 +29,10 @@ protocol LinkOwner: AnyObject {
     /// The socket takes no more for now.
     func linkIsBlocked()
     /// The last call. The descriptor is closed.
-    func linkEnded(_ end: LinkEnd)
+    func linkEnded(_ end: TransportEnd)
 }
 
-extension LinkOwner {
+extension TransportOwner {
     /// A client begins by itself.
     func linkHasFirstByte() {}
     func linkUpdatedKeys(_ count: Int) {}
@@ -50,7 +50,7 @@ final class SharedBuffers {
 
 /// One connection's bytes: a socket, TLS or not, on its loop. It reads no further while the peer does not take what it
 /// is sent, so what a peer can make us hold is bounded by one read and one write.
-final class Link {
+final class Transport {
     typealias Introduced = (Result<ProxyHeader, ProxyHeader.Fault>) -> Void
 
     private enum State {
@@ -76,11 +76,11 @@ final class Link {
     /// For a server: the session is made at the first byte, so that a connection that says nothing costs little.
     private let context: TLSServerContext?
     private let buffers: SharedBuffers
-    private weak var owner: (any LinkOwner)?
+    private weak var owner: (any TransportOwner)?
     private var state = State.handshake
     /// The reader of the PROXY header; nil if none is expected or it has been read.
-    private var introduction: (reading: Introduction, done: Introduced)?
-    private var watch: Watch?
+    private var introduction: (reading: ProxyHeaderReader, done: Introduced)?
+    private var watch: DescriptorWatcher?
     private var linger: TimerID?
     /// The bytes that the socket did not take. TLS must be given the same bytes again.
     private var leftover: [UInt8] = []
@@ -120,11 +120,11 @@ final class Link {
 
     /// - Parameter introduced: called with the result of the PROXY header; nil if none is expected.
     ///   After a fault the connection ends.
-    func start(owner: any LinkOwner, introduced: Introduced? = nil) throws(SystemFailure) {
+    func start(owner: any TransportOwner, introduced: Introduced? = nil) throws(SystemFailure) {
         self.owner = owner
         watch = try loop.watch(fd: fd, .read) { [weak self] in self?.ready($0) }
         if let introduced {
-            introduction = (Introduction(), introduced)
+            introduction = (ProxyHeaderReader(), introduced)
             state = .introduction
             introduce()
         } else {
@@ -184,7 +184,7 @@ final class Link {
     }
 
     /// In place of `start`: as if it had been frozen at once.
-    func stand(owner: any LinkOwner) {
+    func stand(owner: any TransportOwner) {
         self.owner = owner
         freeze()
     }
@@ -406,7 +406,7 @@ final class Link {
         end(.finished)
     }
 
-    func end(_ reason: LinkEnd) {
+    func end(_ reason: TransportEnd) {
         guard state != .ended else { return }
         if state == .up { tls?.shutdown() }
         state = .ended

@@ -3,7 +3,7 @@ import CLinux
 /// Decides when the memory of ended connections is given back to the system: after their number has
 /// fallen to half of its peak, and by some hundred. It costs milliseconds, so it is not done for
 /// less.
-struct MemoryReturn {
+struct MemoryTrimmer {
     static let fewest = 256
 
     private var peak = 0

@@ -8,7 +8,7 @@ import World
 public final class Proxies: Sendable {
     private struct Refusals {
         var count: UInt64 = 0
-        var burst = Burst()
+        var burst = LogThrottle()
     }
 
     private let ranges: [AddressRange]

@@ -6,7 +6,7 @@ import TLS
 import World
 
 /// One client's connection: what nghttp2 tells becomes requests, and answers go back.
-public final class ServerConnection: LinkOwner, TurnEnd {
+public final class ServerConnection: TransportOwner, TurnEndObserver {
     public let loop: EventLoop
     let limits: ServerLimits
     private let handler: any Handler
@@ -19,11 +19,11 @@ public final class ServerConnection: LinkOwner, TurnEnd {
     let ticket: AdmissionTicket?
     /// Among those of its server, from 1.
     public let number: Int
-    let link: Link
+    let link: Transport
     private let scratch: SessionScratch
     /// Until the connection ends, which takes it out of the server again.
     let server: HTTP2Server
-    private var keeper: (any ConnectionKeeper)?
+    private var keeper: (any ConnectionController)?
 
     /// What the first SETTINGS say; nil: nothing, and so there is no limit.
     public var streamLimit: UInt32?
@@ -52,7 +52,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
     /// Answers that are not all with the peer yet.
     var unsent = 0
     private var flushAtTurnEnd = false
-    var drain = DrainStep.none
+    var drain = DrainState.none
     var isDraining: Bool { drain != .none }
     var isTerminated = false
 
@@ -69,7 +69,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
         log = server.log
         self.remote = remote
         self.proxy = proxy
-        link = Link(loop: loop, fd: fd, tls: nil, context: tls, buffers: server.buffers)
+        link = Transport(loop: loop, fd: fd, tls: nil, context: tls, buffers: server.buffers)
         scratch = server.buffers.session
         requestNanoseconds = limits.request.wholeNanoseconds
         streamLimit = limits.streams
@@ -82,7 +82,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
     func start() {
         do throws(SystemFailure) {
             bindTicket()
-            let reader = proxy.map { proxy -> Link.Introduced in
+            let reader = proxy.map { proxy -> Transport.Introduced in
                 { [weak self] outcome in self?.introduced(outcome, by: proxy) }
             }
             try link.start(owner: self, introduced: reader)
@@ -202,7 +202,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
 
     func linkIsBlocked() { notePending() }
 
-    func linkEnded(_ end: LinkEnd) {
+    func linkEnded(_ end: TransportEnd) {
         if case .failed(let failure) = end {
             log.debug("connection.failed", [.remote: remote, .error: failure.description])
         }

@@ -2,7 +2,7 @@ import CNghttp2
 import EventLoop
 import HTTP
 
-/// What a `ConnectionKeeper` can have done. On a connection that has ended nothing comes of it.
+/// What a `ConnectionController` can have done. On a connection that has ended nothing comes of it.
 extension ServerConnection {
     /// How many streams the client may have from when it hears of it. What is above that and on its way is refused.
     public func announce(streams: UInt32) {

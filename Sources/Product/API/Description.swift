@@ -3,14 +3,14 @@ import JSON
 import Relay
 
 /// The description of the API for machines: OpenAPI 3.1, drawn from the declarations that the routes themselves use.
-enum Description {
+enum OpenAPIDocument {
     static let routes = [
         Route(
             "GET", "/openapi.json", "Describes all of this", Form(.anyone(show), answers: [(200, "OpenAPI 3.1")]))
     ]
 
-    @Sendable static func show(_ call: Call) async throws(Refusal) -> Verdict {
-        .answer(Answer(status: 200, body: call.api.description))
+    @Sendable static func show(_ call: VerbCall) async throws(Refusal) -> VerbOutcome {
+        .answer(APIResponse(status: 200, body: call.api.description))
     }
 
     static func document(of routes: [Route], origin: String) -> JSONObject {
@@ -120,7 +120,7 @@ enum Description {
 
 extension Form {
     fileprivate var schema: JSONValue {
-        var schema = Members.schema(parameters, oneOf: oneOf)
+        var schema = BodyMembers.schema(parameters, oneOf: oneOf)
         if isOriginal { schema.set("description", "For websites whose policy is answers: website") }
         return .object(schema)
     }

@@ -3,7 +3,7 @@ import World
 /// Delays after failures: wrong numbers slow a phone down, and wrong codes slow all codes of a user
 /// down. Numbers are counted for each phone and codes for each user (see `CodeLockout`), across
 /// challenges, relays and restarts.
-public enum Failures {
+public enum FailureDelay {
     /// After the first wrong one; each further one adds as much again.
     public static let pause = Duration.seconds(5)
 

@@ -3,7 +3,7 @@ import World
 
 /// Where text messages may go, and how many. Each one is paid for, and there are people who live on having them sent to
 /// numbers of theirs: so a user, a country and the day have an end each. Hours and days are those of UTC.
-public struct TextLimits: Sendable, Equatable {
+public struct SMSLimits: Sendable, Equatable {
     /// Numbers that begin with none of these get no message.
     public var allowed: [NumberPrefix]
     /// Beginnings that are counted by themselves, besides the countries.
@@ -42,11 +42,11 @@ public struct TextLimits: Sendable, Equatable {
     }
 
     /// What a message to that number is counted against; nil where none may go there.
-    public func charge(user: UserID, to number: String, at now: Timestamp) -> TextCharge? {
+    public func charge(user: UserID, to number: String, at now: Timestamp) -> SMSCharge? {
         guard allows(number) else { return nil }
         let prefix = prefix(of: number)
-        let (day, hour) = (TextCharge.day(now), TextCharge.hour(now))
-        return TextCharge(
+        let (day, hour) = (SMSCharge.day(now), SMSCharge.hour(now))
+        return SMSCharge(
             prefix: prefix,
             // The day of all comes first: whoever holds that row holds all of them.
             tallies: [
@@ -60,8 +60,8 @@ public struct TextLimits: Sendable, Equatable {
 }
 
 /// The tallies that one text message counts in.
-public struct TextCharge: Sendable, Equatable {
-    public struct Tally: Sendable, Equatable {
+public struct SMSCharge: Sendable, Equatable {
+    public struct Count: Sendable, Equatable {
         /// `2026-11-22`, or `2026-11-22 09`.
         public let period: String
         /// Empty for all, the beginning of numbers, or the id of a user.
@@ -70,7 +70,7 @@ public struct TextCharge: Sendable, Equatable {
     }
 
     public let prefix: NumberPrefix
-    public let tallies: [Tally]
+    public let tallies: [Count]
 
     public static func day(_ moment: Timestamp) -> String { String(moment.sql.prefix(10)) }
     static func hour(_ moment: Timestamp) -> String { String(moment.sql.prefix(13)) }

@@ -91,14 +91,14 @@ public enum Approval: String, Sendable, CaseIterable {
 }
 
 /// Who changed a user or a phone.
-public enum Doer: String, Sendable, CaseIterable {
+public enum ChangeAuthor: String, Sendable, CaseIterable {
     case phone, website, `operator`
     /// Whoever had the revocation code, or a recovery code.
     case code
 }
 
 /// What websites and users are told of when it happens.
-public enum Announcement: String, Sendable, CaseIterable {
+public enum AccountEvent: String, Sendable, CaseIterable {
     case deviceBound = "device.bound"
     case deviceUnbound = "device.unbound"
     case userFrozen = "user.frozen"

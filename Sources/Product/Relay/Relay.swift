@@ -6,10 +6,11 @@ import Synchronization
 import World
 
 /// Everything the five verbs need from the store. Storage implements each port beside the SQL of its verb.
-public typealias RelayStore = IdentifyStore & RegisterStore & ActivateStore & BindStore & DeviceStore & AskStore
+public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStore & BindStore & DeviceStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & FactorStore
-    & AddressStore & PendingStore & WatchStore & RevocationStore & CallStore & KeepStore & TidyStore & RepeatStore
-    & ResealStore
+    & AddressStore & PendingStore & ChangeStore & RevocationStore & WebhookStore & HeartbeatStore & RetentionStore
+    & IdempotencyStore
+    & KeyRotationStore
 
 /// The product: five verbs over a store and a push service. It holds no connection and blocks no thread, and is shared
 /// by all loops; what it remembers between requests are the held ones (`waits`).
@@ -41,8 +42,8 @@ public final class Relay: Sendable {
 
     let settings: Settings
     let store: any RelayStore
-    let push: (any PushProvider)?
-    private let ways: Mutex<MessageWays>
+    let push: (any PushCourier)?
+    private let ways: Mutex<MessageCouriers>
     /// Issues the certificates of phones.
     let phones: any PhoneCertificates
     public let operations: Operations
@@ -58,35 +59,35 @@ public final class Relay: Sendable {
     /// Starts work that nobody waits for, on the loop that asked.
     let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
     public let id: RelayID
-    public let waits: Waits
+    public let waits: HeldRequests
     public let quotaUse: QuotaUse
     let userQuota: UserQuota
-    let quotaNotices = QuotaNotices()
-    let watching = Watch()
+    let quotaNotices = QuotaLog()
+    let watching = ChangeFeed()
     let revocations = Revocations()
-    let tidying = Tidying()
+    let tidying = RetentionState()
     public let nonces: Nonces
-    let proofs = Proofs()
-    let phoneKeys = PhoneKeys()
+    let proofs = ProofReplayCache()
+    let phoneKeys = PhoneKeyCache()
     /// The budget of proofs under keys that are not known to be a phone's.
-    let strangers = StrangerBudget()
-    let peers = Peers()
+    let strangers = UnknownKeyBudget()
+    let peers = PeerRelays()
     /// Of activation codes.
-    let senders = Senders()
+    let senders = SenderThrottle()
     /// Of revocation codes: whoever lost a phone is not kept waiting by a neighbour's enrolment.
-    let revokers = Senders()
-    let running = Running()
+    let revokers = SenderThrottle()
+    let running = RunningOperations()
     let refusals = RefusalBudget()
-    let underWay = UnderWay()
+    let underWay = InFlightEntries()
     let unsettled = Unsettled<SettledPush>()
     let unwritten = Unsettled<SettledMessage>()
-    let news = NewsBudget()
-    let calls: CallDesk
+    let news = NotificationBudget()
+    let calls: WebhookDispatcher
 
     /// - Parameter later: runs work on a later turn of the loop that calls, so that others have their turn in between.
     public init(
-        settings: Settings, store: any RelayStore, push: (any PushProvider)?,
-        ways: MessageWays = MessageWays(), calls: (any CallCourier)? = nil, phones: any PhoneCertificates,
+        settings: Settings, store: any RelayStore, push: (any PushCourier)?,
+        ways: MessageCouriers = MessageCouriers(), calls: (any WebhookCourier)? = nil, phones: any PhoneCertificates,
         keys: RelayKeys, sealer: Sealer, time: any TimeSource, randomness: any Randomness, log: Log,
         metrics: RelayMetrics = RelayMetrics(), placeOf: @escaping @Sendable (String) -> String? = { _ in nil },
         later: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() },
@@ -96,7 +97,7 @@ public final class Relay: Sendable {
         self.store = store
         self.push = push
         self.ways = Mutex(ways)
-        self.calls = CallDesk(calls)
+        self.calls = WebhookDispatcher(calls)
         self.phones = phones
         sealers = Mutex(sealer)
         self.time = time
@@ -105,7 +106,7 @@ public final class Relay: Sendable {
         self.metrics = metrics
         self.placeOf = placeOf
         self.spawn = spawn
-        waits = Waits(later: later)
+        waits = HeldRequests(later: later)
         quotaUse = QuotaUse(settings.quotas)
         userQuota = UserQuota(settings.quotas)
         nonces = Nonces(key: keys.proofs, since: time.now(), randomness: randomness)
@@ -124,10 +125,10 @@ public final class Relay: Sendable {
     /// Nil where none is set up.
     var mail: (any MessageCourier)? { ways.withLock { $0.mail } }
     var texts: (any MessageCourier)? { ways.withLock { $0.texts } }
-    var textLimits: TextLimits { ways.withLock { $0.textLimits } }
+    var textLimits: SMSLimits { ways.withLock { $0.textLimits } }
 
     /// From the next message on.
-    public func adopt(_ ways: MessageWays) { self.ways.withLock { $0 = ways } }
+    public func adopt(_ ways: MessageCouriers) { self.ways.withLock { $0 = ways } }
 
     /// From 0 up to 1.
     func chance() -> Double { Double(randomness.number(below: 1 << 20)) / Double(1 << 20) }

@@ -5,7 +5,7 @@ import Storage
 import World
 
 extension Tool {
-    static let addWebsite = Verb(
+    static let addWebsite = Subcommand(
         command: Command(
             "website add", "Makes a website known, and writes the certificate with which it calls.",
             operands: [.init("NAME", "Small letters, digits, dots and dashes. It is never given to another website.")],

@@ -23,14 +23,15 @@ extension Tool {
 
             """)
 
-    private static func change(_ verb: String, to state: DeviceState, _ about: String, notes: String = "") -> Verb {
-        Verb(
+    private static func change(_ verb: String, to state: DeviceState, _ about: String, notes: String = "") -> Subcommand
+    {
+        Subcommand(
             command: Command(
                 "device \(verb)", about,
                 operands: [.init("DEVICE", "The 32 digits of its id, as in log, audit and 'device list'.")],
                 notes: notes + "A relay that runs sees the change at the phone's next request.")
         ) { invocation throws(Failure) in
-            let desk = try OperatorsDesk(try Settings.load(invocation))
+            let desk = try OperatorStore(try Settings.load(invocation))
             defer { desk.close() }
             let device = try desk.device(invocation)
             guard

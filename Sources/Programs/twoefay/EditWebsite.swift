@@ -7,7 +7,7 @@ import Webhooks
 import World
 
 extension Tool {
-    static let editWebsite = Verb(
+    static let editWebsite = Subcommand(
         command: Command(
             "website edit", "Changes a website's policies, its display name or its callback.",
             operands: [.init("NAME", "A website that 'website list' shows.")],
@@ -32,7 +32,7 @@ extension Tool {
             displayName: invocation.value("display-name"), callback: invocation.value("callback"),
             allowed: settings.callbacks.allowed,
             policies: Policy.keys.compactMap { key in invocation.value(key).map { (key, $0) } })
-        let desk = try OperatorsDesk(settings)
+        let desk = try OperatorStore(settings)
         defer { desk.close() }
         let website = try desk.website(named: invocation.operand(0))
         let new = try change.applied(to: website.traits)
@@ -85,15 +85,15 @@ extension Tool {
     }
 
     /// What was to be told to a website that has no callback, some hundreds at a time.
-    private static func drop(_ website: WebsiteID, _ desk: OperatorsDesk) throws(Failure) {
-        while try desk.read(Callbacks.drop(website)) {}
+    private static func drop(_ website: WebsiteID, _ desk: OperatorStore) throws(Failure) {
+        while try desk.read(WebhookEndpoints.drop(website)) {}
     }
 }
 
 /// The secret of a callback where there was none, and the file that it is handed over in.
 private struct NewSecret {
     let path: String
-    let sealed: Callbacks.Secrets
+    let sealed: WebhookEndpoints.Secrets
     private let secret: WebhookSecret
 
     /// Nil where none is needed.

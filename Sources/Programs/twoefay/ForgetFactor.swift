@@ -5,19 +5,19 @@ import Storage
 import World
 
 extension Tool {
-    static let forgetFactor = Verb(
+    static let forgetFactor = Subcommand(
         command: Command(
             "user forget-factor", "Drops a factor of a user that is answered by codes.",
             operands: [
                 .init("USER", "The name that the website gave."),
                 .init("KIND", "totp, hotp, sms, mail or recovery, as 'twoefay user show' lists them."),
-            ], options: [OperatorsDesk.usersWebsite],
+            ], options: [OperatorStore.usersWebsite],
             notes: """
                 For a lost app or token, and for one that somebody else has. It cannot be undone: the user gets a new one through
                 their website. Recovery codes are all dropped at once. What was approved and not used yet is void.
                 """)
     ) { invocation throws(Failure) in
-        let desk = try OperatorsDesk(try Settings.load(invocation))
+        let desk = try OperatorStore(try Settings.load(invocation))
         defer { desk.close() }
         let user = try desk.user(invocation)
         let word = invocation.operand(1)

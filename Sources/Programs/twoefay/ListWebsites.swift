@@ -5,7 +5,7 @@ import Storage
 import World
 
 extension Tool {
-    static let listWebsites = Verb(
+    static let listWebsites = Subcommand(
         command: Command("website list", "Lists the websites that are or were known, with their policies.")
     ) { invocation throws(Failure) in
         let store = try Settings.load(invocation).openStore()

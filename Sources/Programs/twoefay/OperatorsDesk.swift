@@ -6,7 +6,7 @@ import World
 
 /// Where an operator's commands meet the store: they change it directly, as a relay would, and a relay that runs sees it
 /// at its next request.
-struct OperatorsDesk {
+struct OperatorStore {
     let now: Timestamp
     let settings: Settings
     private let store: Store

@@ -2,7 +2,7 @@ import Daemon
 import Demo
 
 extension Tool {
-    static let demo = Verb(
+    static let demo = Subcommand(
         command: Command(
             "demo", "Shows all of it in a browser on this machine: a website, phones, and what they say to each other.",
             options: [
@@ -27,7 +27,7 @@ extension Tool {
                 """)
     ) { invocation throws(Failure) in
         let help = "Run 'twoefay demo --help' for what it takes."
-        var wish = Demo.Wish(keeps: invocation.has("keep"), tells: !invocation.has("json"))
+        var wish = Demo.Options(keeps: invocation.has("keep"), tells: !invocation.has("json"))
         do throws(SettingsFault) {
             if let text = invocation.value("storage") { wish.storage = try StorageText(settingsText: text) }
         } catch {

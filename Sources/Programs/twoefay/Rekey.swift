@@ -5,7 +5,7 @@ import Storage
 import World
 
 extension Tool {
-    static let rekey = Verb(
+    static let rekey = Subcommand(
         command: Command(
             "rekey", "Changes the master key, in steps: nothing stops, and nothing that is sealed is lost.",
             options: [
@@ -86,7 +86,7 @@ extension Tool {
                 next: "Nothing was changed. 'twoefay rekey' makes a new key.")
         }
         // Relays do so as well; there may be none that runs.
-        let desk = try OperatorsDesk(settings)
+        let desk = try OperatorStore(settings)
         defer { desk.close() }
         try desk.signAnew()
         let report = try KeyReport(keys, settings: settings)
@@ -155,7 +155,7 @@ private struct KeyReport {
     let rows: [Row]
 
     init(_ keys: MasterKey, settings: Settings) throws(Failure) {
-        let desk = try OperatorsDesk(settings)
+        let desk = try OperatorStore(settings)
         defer { desk.close() }
         var factors = try desk.read(KeyUse.factors)
         var callbacks = try desk.read(KeyUse.callbacks)

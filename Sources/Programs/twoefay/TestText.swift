@@ -11,7 +11,7 @@ import Templates
 import World
 
 extension Tool {
-    static let testText = Verb(
+    static let testText = Subcommand(
         command: Command(
             "sms test", "Sends one text message as a login would, and says which gateway took it and what it costs.",
             options: [
@@ -31,7 +31,7 @@ extension Tool {
         if let fault = FieldRule.phone(number) {
             throw Failure(.usage, "--to \(fault)", next: "With the country and without spaces.")
         }
-        let materials = try Materials.load(settings, at: SystemTime().now())
+        let materials = try LoadedFiles.load(settings, at: SystemTime().now())
         guard let texts = materials.texts else {
             throw Failure(
                 .notFound, "no gateway is set",
@@ -44,13 +44,13 @@ extension Tool {
                     "'sms.allow' in the settings lists those that do: \(texts.limits.allowed.map(\.text).joined(separator: ", "))."
             )
         }
-        let values = WordingValues(website: "Twoefay", code: Secret(utf8: "123456"), minutes: 5)
+        let values = TemplateValues(website: "Twoefay", code: Secret(utf8: "123456"), minutes: 5)
         let text =
             invocation.value("text")
             ?? materials.wording.note(.loginCode, values, language: invocation.value("language")).text
         let id = SystemRandomness().bytes(16)
-        let message = TextMessage(id: Hex.encode(id), to: number, text: text)
-        let report: TextReport
+        let message = SMSMessage(id: Hex.encode(id), to: number, text: text)
+        let report: SMSReport
         do {
             report = try EventLoop.run("sms", time: SystemTime()) { loop in await sent(message, by: texts, on: loop) }
                 .get()
@@ -63,8 +63,8 @@ extension Tool {
     }
 
     private static func sent(
-        _ message: TextMessage, by texts: Materials.Texts, on loop: EventLoop
-    ) async -> Result<TextReport, Failure> {
+        _ message: SMSMessage, by texts: LoadedFiles.SMSFiles, on loop: EventLoop
+    ) async -> Result<SMSReport, Failure> {
         do throws(Failure) {
             let exchange = try texts.exchange(on: loop, time: SystemTime(), log: Log(minimum: .error))
             let report = await exchange.send(message, left: .seconds(25))
@@ -73,7 +73,7 @@ extension Tool {
         } catch { return .failure(error) }
     }
 
-    private static func told(_ report: TextReport, _ message: TextMessage) -> Report {
+    private static func told(_ report: SMSReport, _ message: SMSMessage) -> Report {
         var lines = report.tries.map { one in
             "Gateway \(one.gateway): \(one.outcome.word.rawValue)" + (one.outcome.reason.map { " (\($0))" } ?? "")
         }

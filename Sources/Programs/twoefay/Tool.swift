@@ -2,12 +2,12 @@ import Daemon
 
 /// The operator's tool: its commands, and who carries each out.
 enum Tool {
-    struct Verb: Sendable {
+    struct Subcommand: Sendable {
         let command: Command
         let run: @Sendable (Invocation) throws(Failure) -> Report
     }
 
-    static let verbs: [Verb] = [
+    static let verbs: [Subcommand] = [
         demo, fakeAPNs, initialise, addWebsite, editWebsite, listWebsites, showWebsite, revokeWebsiteKey,
         disableWebsite, enableWebsite, tendCallback,
         showUser,

@@ -78,7 +78,7 @@ public struct SeedFaults: Error, Sendable, Equatable {
 }
 
 /// Seeds and faults as they are found, one after the other.
-struct SeedHarvest {
+struct SeedCollector {
     static let mostFaults = 20
 
     private(set) var seeds: [Seed] = []

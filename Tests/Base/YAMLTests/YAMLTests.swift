@@ -48,8 +48,8 @@ private func failure(_ text: String) -> String? { failure(Array(text.utf8)) }
         #expect(root["nothing"] == nil)
         #expect((root.line, root.column) == (2, 1))
         #expect(root["tls"].map { ($0.line, $0.column) } ?? (0, 0) == (4, 10))
-        #expect(root["tls"]?["key"]?.place == YAMLPlace(file: "t.yaml", line: 4, column: 42))
-        #expect(root["tls"]?.mapping?[1].place == YAMLPlace(file: "t.yaml", line: 4, column: 37))
+        #expect(root["tls"]?["key"]?.place == YAMLPosition(file: "t.yaml", line: 4, column: 42))
+        #expect(root["tls"]?.mapping?[1].place == YAMLPosition(file: "t.yaml", line: 4, column: 37))
         #expect(root["sms"]?["gateways"]?.sequence?[1]["name"]?.place.line == 12)
     }
 

@@ -190,7 +190,7 @@ import World
         #expect(all.receptions == [.hang, .tls(.expired), .goAway, .serve])
         #expect(all.mischief.frozen == [2])
         // Every word there is stands in it.
-        for word in Control.Meeting.words.map(\.0) + ErrorCode.names.map(\.0) {
+        for word in Control.BehaviorName.words.map(\.0) + ErrorCode.names.map(\.0) {
             #expect(Control.example.contains(word), "\(word)")
         }
     }

@@ -11,7 +11,7 @@ import World
     @Test func oneInSoManyAndNoneIsForgotten() async throws {
         try await Scene.with { scene in
             await scene.apple.misbehave(
-                Mischief(rules: [
+                FaultPlan(rules: [
                     .every(4, .refuse(.serviceUnavailable)), .every(6, .refuse(.internalServerError)),
                 ]))
             let provider = try await scene.provider()
@@ -25,10 +25,10 @@ import World
             scene.apple.script("bb", .refuse(.unregistered), repeatsLast: true)
             for _ in 0..<5 { #expect(await provider.answer("bb") == "410 Unregistered") }
             // What is new begins anew.
-            await scene.apple.misbehave(Mischief(rules: [.every(2, .refuse(.shutdown))]))
+            await scene.apple.misbehave(FaultPlan(rules: [.every(2, .refuse(.shutdown))]))
             #expect(await provider.answer() == "200")
             #expect(await provider.answer() == "503 Shutdown")
-            await scene.apple.misbehave(Mischief())
+            await scene.apple.misbehave(FaultPlan())
             for _ in 0..<3 { #expect(await provider.answer() == "200") }
         }
     }
@@ -44,7 +44,7 @@ import World
 
     @Test func goingAwayEveryFewRequestsAnswersThemAll() async throws {
         try await Scene.with { scene in
-            await scene.apple.misbehave(Mischief(rules: [.every(3, .goAway())]))
+            await scene.apple.misbehave(FaultPlan(rules: [.every(3, .goAway())]))
             for round in 0..<2 {
                 let provider = try await scene.provider()
                 for number in 0..<3 { #expect(await provider.answer(number: 3 * round + number) == "200") }
@@ -69,7 +69,7 @@ import World
             #expect(scene.apple.acceptedCount == 1)
             #expect(try await scene.apple.next().id == Scene.id(1))
             for _ in 0..<4 { _ = try await scene.apple.nextRequest() }
-            await #expect(throws: NothingCame.self) { try await scene.apple.nextRequest(within: .zero) }
+            await #expect(throws: MailboxTimeout.self) { try await scene.apple.nextRequest(within: .zero) }
             await provider.isIn(.closed)
         }
     }
@@ -103,7 +103,7 @@ import World
         (.internalError, true, "ambiguous"), (.cancel, true, "ambiguous"),
     ]) func everyOtherStreamIsReset(code: ErrorCode, accepts: Bool, outcome: String) async throws {
         try await Scene.with { scene in
-            await scene.apple.misbehave(Mischief(rules: [.every(2, .reset(code, accepts: accepts))]))
+            await scene.apple.misbehave(FaultPlan(rules: [.every(2, .reset(code, accepts: accepts))]))
             let provider = try await scene.provider()
             for number in stride(from: 1, through: 7, by: 2) {
                 #expect(await provider.answer(number: number) == "200")
@@ -127,7 +127,7 @@ import World
             expected.twice = [Scene.id(4)]
             expected.unanswered = [Scene.id(4)]
             #expect(scene.apple.deliveries == expected)
-            await #expect(throws: NothingCame.self) { try await scene.apple.next(within: .zero) }
+            await #expect(throws: MailboxTimeout.self) { try await scene.apple.next(within: .zero) }
         }
     }
 
@@ -157,7 +157,7 @@ import World
     @Test func chosenConnectionsAreHalfOpen() async throws {
         try await Scene.with { scene in
             let one = try await scene.provider()
-            await scene.apple.misbehave(Mischief(frozen: [1, 3]))
+            await scene.apple.misbehave(FaultPlan(frozen: [1, 3]))
             let two = try await scene.provider()
             async let ping = one.ping()
             #expect(await two.ping() != nil)
@@ -171,7 +171,7 @@ import World
 
     @Test func oneStreamUntilTheFirstRightAnswer() async throws {
         try await Scene.with { scene in
-            await scene.apple.misbehave(Mischief(streams: .afterProof(500)))
+            await scene.apple.misbehave(FaultPlan(streams: .afterProof(500)))
             scene.apple.script("bb", .refuse(.invalidProviderToken))
             let provider = try await scene.provider()
             #expect(await provider.streamLimit == 1)
@@ -186,7 +186,7 @@ import World
 
     @Test func theLimitChangesWhileStreamsStand() async throws {
         try await Scene.with { scene in
-            await scene.apple.misbehave(Mischief(streams: .changing([3, 1, nil], every: 4)))
+            await scene.apple.misbehave(FaultPlan(streams: .changing([3, 1, nil], every: 4)))
             let provider = try await scene.provider()
             var limits = [await provider.streamLimit]
             for round in 0..<3 {
@@ -211,7 +211,7 @@ import World
             #expect(await provider.ping() != nil)
             #expect(scene.apple.acceptedCount == 0)
             await scene.apple.misbehave(
-                Mischief(
+                FaultPlan(
                     streams: StreamLimits(steps: [.init(0, duration: .milliseconds(50)), .init(5, requests: 100)])))
             #expect(await answers == [String](repeating: "200", count: 20))
             #expect(await provider.streamLimit == 5)

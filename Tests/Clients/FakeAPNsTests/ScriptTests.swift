@@ -42,7 +42,9 @@ import World
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
         let box = Mailbox<Int>(loop: group.loops[0])
-        await #expect(throws: NothingCame(within: .milliseconds(10))) { try await box.next(within: .milliseconds(10)) }
+        await #expect(throws: MailboxTimeout(within: .milliseconds(10))) {
+            try await box.next(within: .milliseconds(10))
+        }
         box.put(1)
         box.put(2)
         #expect(try await box.next(within: .seconds(120)) == 1)

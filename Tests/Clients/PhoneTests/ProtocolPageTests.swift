@@ -78,10 +78,10 @@ struct ProtocolPage {
 
     @Test func showsTheProofAndTheBinding() throws {
         let (enrolment, code, k) = try enrolment()
-        let proof = try Statement.enrolment(enrolment, code: code, at: try issuedAt("enrol"))
+        let proof = try SignedStatement.enrolment(enrolment, code: code, at: try issuedAt("enrol"))
         #expect(try unsigned(proof) == signed("enrol"))
         _ = try signed("binding", .hs256, k)
-        #expect(try Statement.binding(enrolment, websiteKey: k) == example("binding jws"))
+        #expect(try SignedStatement.binding(enrolment, websiteKey: k) == example("binding jws"))
     }
 
     @Test func showsADecision() throws {
@@ -92,9 +92,9 @@ struct ProtocolPage {
             "challenge": claims["challenge"] ?? .null, "nonce": claims["nonce"] ?? .null,
             "context": .string(try example("context base64url")), "expires_at": "2026-11-21T10:09:30.120Z",
         ]
-        let question = try Question(.object(entry), website: "shop", now: try issuedAt("decision"))
+        let question = try ChallengePrompt(.object(entry), website: "shop", now: try issuedAt("decision"))
         let header = try #require(try JSONReader.read(Array(try example("decision header").utf8)).object)
-        let statement = try Statement.decision(
+        let statement = try SignedStatement.decision(
             .approve(number: "47"), about: question, by: try enrolment().enrolment,
             device: try #require(header["kid"]?.string), uv: .biometric, at: try issuedAt("decision"))
         #expect(try unsigned(statement) == signed("decision"))
@@ -110,7 +110,7 @@ struct ProtocolPage {
         let header = try #require(try JSONReader.read(Array(try example("token header").utf8)).object)
         let token = try #require(
             try JSONReader.read(Array(try example("token claims").utf8)).object?["dev_token"]?.string)
-        let statement = try Statement.pushToken(
+        let statement = try SignedStatement.pushToken(
             token, of: try enrolment().enrolment, device: try #require(header["kid"]?.string),
             at: try issuedAt("token"))
         #expect(try unsigned(statement) == signed("token"))

@@ -64,8 +64,8 @@ struct ShownContextTests {
 
     @Test(arguments: pieces)
     func refusesRequestsInPieces(value: JSONValue) {
-        #expect(throws: Question.Refused.self) {
-            try Question(value, website: "shop", now: Timestamp(milliseconds: 0))
+        #expect(throws: ChallengePrompt.Refused.self) {
+            try ChallengePrompt(value, website: "shop", now: Timestamp(milliseconds: 0))
         }
     }
 }

@@ -26,7 +26,7 @@ import World
     }
 
     private static func ask(
-        _ carrier: HTTP2Carrier, _ path: String, patience: Duration = .seconds(3600)
+        _ carrier: HTTP2Transport, _ path: String, patience: Duration = .seconds(3600)
     ) async -> Result<Int, CallFault> {
         do throws(CallFault) {
             return .success(try await carrier.carry(RelayCall("POST", path, patience: patience)).status)

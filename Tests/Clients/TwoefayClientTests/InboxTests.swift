@@ -15,13 +15,13 @@ import World
     private func signed(
         _ body: String, id: String = "0123456789abcdef0123456789abcdef", by secrets: [WebhookSecret]? = nil
     ) throws -> [(name: String, value: String)] {
-        WebhookHead(
+        WebhookHeaders(
             id: try #require(WebhookID(id)), body: Array(body.utf8), at: time.now(), secrets: secrets ?? [secret]
         ).fields
     }
 
     private func event(_ body: String) throws -> WebhookEvent {
-        try WebhookInbox(secrets: [secret], time: time).verified(fields: try signed(body), body: Array(body.utf8))
+        try WebhookReceiver(secrets: [secret], time: time).verified(fields: try signed(body), body: Array(body.utf8))
     }
 
     private func fault(_ body: String) -> WebhookFault? {
@@ -53,7 +53,7 @@ import World
             return
         }
         #expect(token == "t" && outcome.isSuccess && outcome.challenge == "c1" && outcome.proof == .signed)
-        #expect(try Answered(outcome) == Answered(device: "d1", receipt: "a.b.c", context: "e30"))
+        #expect(try LoginEvidence(outcome) == LoginEvidence(device: "d1", receipt: "a.b.c", context: "e30"))
     }
 
     @Test func hearsWhatBecameOfPhonesAndUsers() throws {
@@ -95,7 +95,7 @@ import World
 
     /// Whoever does not verify first believes anybody.
     @Test func believesNobodyElse() async throws {
-        let inbox = WebhookInbox(secrets: [secret], time: time)
+        let inbox = WebhookReceiver(secrets: [secret], time: time)
         let fields = try signed(Self.decided, by: [former])
         await #expect(throws: WebhookFault.signature) {
             try await inbox.event(fields: fields, body: Array(Self.decided.utf8)) { _ in
@@ -105,7 +105,7 @@ import World
         }
         // Not even read: this is no JSON.
         #expect(throws: WebhookFault.signature) { try inbox.verified(fields: fields, body: [0xff]) }
-        let both = WebhookInbox(secrets: [secret, former], time: time)
+        let both = WebhookReceiver(secrets: [secret, former], time: time)
         #expect(try both.verified(fields: fields, body: Array(Self.decided.utf8)).type == "login.decided")
         time.advance(by: .seconds(301))
         #expect(throws: WebhookFault.tooOld) { try both.verified(fields: fields, body: Array(Self.decided.utf8)) }
@@ -113,7 +113,7 @@ import World
 
     /// Sent again, it is signed anew, and has the same id.
     @Test func actsOnceOnWhatComesOften() async throws {
-        let inbox = WebhookInbox(secrets: [secret], time: time)
+        let inbox = WebhookReceiver(secrets: [secret], time: time)
         var kept: Set<String> = []
         var acted = 0
         for _ in 0..<3 {
@@ -138,7 +138,7 @@ import World
     /// A store that is down is no replay: the relay is told to come again.
     @Test func saysWhatTheStoreSays() async throws {
         struct Down: Error {}
-        let inbox = WebhookInbox(secrets: [secret], time: time)
+        let inbox = WebhookReceiver(secrets: [secret], time: time)
         let fields = try signed(Self.decided)
         await #expect(throws: Down.self) {
             try await inbox.event(fields: fields, body: Array(Self.decided.utf8)) { _ in throw Down() }
@@ -148,7 +148,7 @@ import World
     /// The vector of Standard Webhooks: the signature holds, and the body is no event of ours.
     @Test func takesThePublishedVector() throws {
         let secret = try #require(WebhookSecret("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))
-        let inbox = WebhookInbox(secrets: [secret], time: TestTime(start: Timestamp(seconds: 1_614_265_330)))
+        let inbox = WebhookReceiver(secrets: [secret], time: TestTime(start: Timestamp(seconds: 1_614_265_330)))
         let fields = [
             (name: "Webhook-Id", value: "msg_p5jXN8AQM9LWM0D4loKWxJek"),
             (name: "Webhook-Timestamp", value: "1614265330"),

@@ -92,12 +92,12 @@ import TwoefayClient
         }
         for receipt in changes(honest.receipt) {
             let fault = await login.fault(
-                Answered(device: honest.device, receipt: receipt, context: honest.context))
+                LoginEvidence(device: honest.device, receipt: receipt, context: honest.context))
             #expect(fault != nil)
         }
         for context in changes(honest.context) {
             let fault = await login.fault(
-                Answered(device: honest.device, receipt: honest.receipt, context: context))
+                LoginEvidence(device: honest.device, receipt: honest.receipt, context: context))
             #expect(fault != nil)
         }
     }

@@ -41,8 +41,8 @@ import World
         }
 
         /// Asks with everything that can be sent, and has the phone approve it.
-        func approved(_ request: String, number: String) async throws -> (asked: Asked, answer: JSONObject) {
-            let sent = Asked(
+        func approved(_ request: String, number: String) async throws -> (asked: LoginRecord, answer: JSONObject) {
+            let sent = LoginRecord(
                 challenge: "", username: "ada", request: request, number: number, service: "Payments",
                 action: "transfer",
                 details: [.init(label: "amount", value: "12,00 €"), .init(label: "payee", value: "Zoë \"Z\" Ünal")],
@@ -64,14 +64,15 @@ import World
             return (asked, try #require(told.json?.object, "\(told)"))
         }
 
-        func fault(_ answer: JSONObject, _ asked: Asked, spend: (String) -> Bool = { _ in true }) async -> ReceiptFault?
+        func fault(_ answer: JSONObject, _ asked: LoginRecord, spend: (String) -> Bool = { _ in true }) async
+            -> ReceiptFault?
         {
             let check = ReceiptCheck(
                 origin: relay.origin, website: "shop", displayName: "The Shop", leastVerification: .passcode,
                 leastDigits: 2)
             do throws(ReceiptFault) {
                 let approval = try await check.approval(
-                    try Answered(answer), to: asked, from: [pinned], at: SystemTime().now().seconds, spend: spend)
+                    try LoginEvidence(answer), to: asked, from: [pinned], at: SystemTime().now().seconds, spend: spend)
                 #expect(approval.device == pinned.device && approval.userVerification == .passcode)
                 return nil
             } catch {
@@ -88,7 +89,7 @@ import World
         func spend(_ request: String) -> Bool { open.withLock { $0.remove(request) != nil } }
 
         // What is refused uses nothing up.
-        var lies: [(name: String, answer: JSONObject, asked: Asked, fault: ReceiptFault)] = [
+        var lies: [(name: String, answer: JSONObject, asked: LoginRecord, fault: ReceiptFault)] = [
             ("another amount in the context", try told(answer, amount: "92,00 €"), asked, .contextDigest)
         ]
         let own = try P256PrivateKey.generate()
@@ -143,7 +144,7 @@ import World
     }
 
     private func call(
-        _ name: String, _ answer: JSONObject, _ asked: Asked, _ customer: Customer, isHonest: Bool = true,
+        _ name: String, _ answer: JSONObject, _ asked: LoginRecord, _ customer: Customer, isHonest: Bool = true,
         again: Bool = false
     ) -> PageCode.Case {
         var kept: JSONObject = [

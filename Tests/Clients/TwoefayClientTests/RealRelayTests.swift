@@ -33,7 +33,7 @@ import World
         #expect(outcome.isSuccess && outcome.proof == .signed && outcome.assurance == .high)
         let check = ReceiptCheck(origin: shop.origin, website: "shop", displayName: "The Shop", leastDigits: 2)
         let approval = try await check.approval(
-            try Answered(outcome), to: login.asked, from: [phone], at: SystemTime().now().seconds
+            try LoginEvidence(outcome), to: login.asked, from: [phone], at: SystemTime().now().seconds
         ) { $0 == login.asked.request }
         #expect(approval.device == device.id)
 
@@ -42,7 +42,7 @@ import World
         try await shop.answer("deny", denied)
         let refusal = try await no
         #expect(refusal.login == .failure && refusal.reason == .denied && refusal.proof == .signed)
-        #expect(throws: ReceiptFault.notSuccessful) { try Answered(refusal) }
+        #expect(throws: ReceiptFault.notSuccessful) { try LoginEvidence(refusal) }
     }
 
     @Test func hearsOfTheEndThatItMadeItself() async throws {
@@ -198,11 +198,11 @@ import World
 }
 
 /// Brings no answer home until it was asked twice.
-private final class LossyCarrier: Carrier {
-    private let carrier: HTTP2Carrier
+private final class LossyCarrier: RelayTransport {
+    private let carrier: HTTP2Transport
     private let carried = Mutex<Set<String>>([])
 
-    init(_ carrier: HTTP2Carrier) { self.carrier = carrier }
+    init(_ carrier: HTTP2Transport) { self.carrier = carrier }
 
     func carry(_ call: RelayCall) async throws(CallFault) -> RelayReply {
         let reply = try await carrier.carry(call)

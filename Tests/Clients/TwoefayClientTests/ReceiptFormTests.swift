@@ -14,7 +14,7 @@ import TwoefayClient
         #"{"alg":\#(algorithm),"typ":"twoefay-decision+jwt","kid":"\#(login.device)"}"#
     }
 
-    private func isMalformed(_ answered: Answered) async -> Bool {
+    private func isMalformed(_ answered: LoginEvidence) async -> Bool {
         if case .malformed = await login.fault(answered) { true } else { false }
     }
 
@@ -50,11 +50,11 @@ import TwoefayClient
             padded.joined(separator: "."), json,
             honest.receipt + String(repeating: "A", count: 20_000),
         ] {
-            let answered = Answered(device: honest.device, receipt: receipt, context: honest.context)
+            let answered = LoginEvidence(device: honest.device, receipt: receipt, context: honest.context)
             #expect(await isMalformed(answered), "\(receipt)")
         }
         // An empty payload is well formed, and not what was signed.
-        let empty = Answered(
+        let empty = LoginEvidence(
             device: honest.device, receipt: "\(parts[0])..\(parts[2])", context: honest.context)
         #expect(await login.fault(empty) == .signature)
     }
@@ -62,7 +62,7 @@ import TwoefayClient
     /// The bytes decide; but whoever writes them otherwise is not the relay that this was written for.
     @Test(arguments: ["=", " ", "\n", "+"]) func aContextInAnotherAlphabet(ending: String) async throws {
         let honest = try login.signed()
-        let answered = Answered(device: honest.device, receipt: honest.receipt, context: honest.context + ending)
+        let answered = LoginEvidence(device: honest.device, receipt: honest.receipt, context: honest.context + ending)
         #expect(await login.fault(answered) == .context("not base64url, or too long"))
     }
 
@@ -74,7 +74,7 @@ import TwoefayClient
         #expect(last.isMultiple(of: 16))
         let other = String(honest.receipt.dropLast()) + String(alphabet[last + 1])
         #expect(
-            await isMalformed(Answered(device: honest.device, receipt: other, context: honest.context)))
+            await isMalformed(LoginEvidence(device: honest.device, receipt: other, context: honest.context)))
     }
 
     @Test(
@@ -101,7 +101,7 @@ import TwoefayClient
         ])
     func payloads(payload: String) async throws {
         let receipt = try JWS.sign(header: login.header, payload: Array(payload.utf8), key: login.key)
-        let answered = Answered(device: login.device, receipt: receipt, context: Base64URL.encode(login.shown))
+        let answered = LoginEvidence(device: login.device, receipt: receipt, context: Base64URL.encode(login.shown))
         #expect(await login.fault(answered) == .claims)
     }
 
@@ -109,7 +109,7 @@ import TwoefayClient
         let claims = String(decoding: login.payload, as: UTF8.self)
         let twice = #"{"decision":"deny","# + claims.dropFirst()
         let receipt = try JWS.sign(header: login.header, payload: Array(twice.utf8), key: login.key)
-        let answered = Answered(device: login.device, receipt: receipt, context: Base64URL.encode(login.shown))
+        let answered = LoginEvidence(device: login.device, receipt: receipt, context: Base64URL.encode(login.shown))
         #expect(await login.fault(answered) == .claims)
     }
 }

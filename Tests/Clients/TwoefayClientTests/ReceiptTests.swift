@@ -26,7 +26,7 @@ import TwoefayClient
         for name in ["service", "action", "details", "ip", "place", "user_agent"] { login.context[name] = nil }
         login.context["number_digits"] = 0
         login.claims["number"] = nil
-        login.asked = Asked(
+        login.asked = LoginRecord(
             challenge: login.asked.challenge, username: "ada", request: "r-7f3k", number: nil,
             askedAt: login.asked.askedAt)
         #expect(await login.fault(try login.signed()) == .digits)
@@ -39,7 +39,7 @@ import TwoefayClient
         var login = try Login()
         login.context["number_digits"] = .integer(Int64(number?.utf8.count ?? 0))
         login.claims["number"] = number.map { .string($0) }
-        login.asked = Asked(
+        login.asked = LoginRecord(
             challenge: login.asked.challenge, username: "ada", request: "r-7f3k", number: number,
             service: login.asked.service, action: login.asked.action, details: login.asked.details, ip: login.asked.ip,
             userAgent: login.asked.userAgent, askedAt: login.asked.askedAt)
@@ -129,21 +129,21 @@ import TwoefayClient
         let whole: JSONObject = [
             "login": "success", "proof": "signed", "device": "d", "receipt": "r", "context": "c", "factor": "push",
         ]
-        #expect(try Answered(whole) == Answered(device: "d", receipt: "r", context: "c"))
+        #expect(try LoginEvidence(whole) == LoginEvidence(device: "d", receipt: "r", context: "c"))
         for login in ["failure", "wait", ""] {
             var other = whole
             other["login"] = .string(login)
-            #expect(throws: ReceiptFault.notSuccessful) { try Answered(other) }
+            #expect(throws: ReceiptFault.notSuccessful) { try LoginEvidence(other) }
         }
         for proof in ["code", "certificate", "website"] {
             var other = whole
             other["proof"] = .string(proof)
-            #expect(throws: ReceiptFault.notSigned(proof: proof)) { try Answered(other) }
+            #expect(throws: ReceiptFault.notSigned(proof: proof)) { try LoginEvidence(other) }
         }
         for name in ["device", "receipt", "context"] {
             var other = whole
             other[name] = nil
-            #expect(throws: ReceiptFault.incomplete) { try Answered(other) }
+            #expect(throws: ReceiptFault.incomplete) { try LoginEvidence(other) }
         }
     }
 
@@ -154,7 +154,7 @@ import TwoefayClient
         let parts = answered.receipt.split(separator: ".")
         let signature = try #require(Base64URL.decode(parts[2]))
         let turned = Base64URL.encode(signature[..<32] + (try negated(signature[32...])))
-        let other = Answered(
+        let other = LoginEvidence(
             device: answered.device, receipt: "\(parts[0]).\(parts[1]).\(turned)", context: answered.context)
         #expect(other != answered)
         #expect(await login.fault(other) == nil)

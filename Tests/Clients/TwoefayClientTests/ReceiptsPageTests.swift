@@ -27,7 +27,7 @@ import TwoefayClient
         ]
         var bare = try Login()
         for name in ["service", "action", "details", "ip", "place", "user_agent"] { bare.context[name] = nil }
-        bare.asked = Asked(
+        bare.asked = LoginRecord(
             challenge: bare.asked.challenge, username: "ada", request: "r-7f3k", number: bare.asked.number,
             askedAt: bare.asked.askedAt)
         cases.append(receipt("bare", bare, try bare.signed()))
@@ -58,7 +58,7 @@ import TwoefayClient
     }
 
     private static func receipt(
-        _ name: String, _ login: Login, _ answered: Answered, isHonest: Bool = true, again: Bool = false
+        _ name: String, _ login: Login, _ answered: LoginEvidence, isHonest: Bool = true, again: Bool = false
     ) -> PageCode.Case {
         let asked = login.asked
         var kept: JSONObject = ["challenge": .string(asked.challenge), "sent": .object(asked.body)]

@@ -176,14 +176,14 @@ import World
         #expect(request.count == 32)
         #expect(
             login.asked
-                == Asked(
+                == LoginRecord(
                     challenge: "c1", username: "ada", request: request, number: "47", service: "Payments",
                     action: "transfer", details: full.details, ip: "203.0.113.7", userAgent: "Firefox",
                     askedAt: carrier.time.now().seconds))
         #expect(login.hasPhone && login.factor == .push && login.number == "47")
         #expect(login.expiresAt == Timestamp(rfc3339: "2026-11-21T10:09:47.940Z"))
         // As it lies in a session.
-        #expect(Asked(login.asked.json) == login.asked && Asked(["challenge": "c1"]) == nil)
+        #expect(LoginRecord(login.asked.json) == login.asked && LoginRecord(["challenge": "c1"]) == nil)
         let bare = try await client.ask(LoginRequest(username: "ada"))
         #expect(!bare.hasPhone && bare.factor == nil && bare.number == nil)
 
@@ -191,7 +191,7 @@ import World
         #expect(outcome.isSuccess && outcome.isDecided && outcome.proof == .signed && outcome.assurance == .high)
         #expect(outcome.steps.map(\.factor.rawValue) == ["push", "a new one"])
         #expect(outcome.steps.map(\.reason) == ["410", nil] && outcome.steps[0].state == "undeliverable")
-        #expect(try Answered(outcome) == Answered(device: "d1", receipt: "a.b.c", context: "e30"))
+        #expect(try LoginEvidence(outcome) == LoginEvidence(device: "d1", receipt: "a.b.c", context: "e30"))
         let nothing = try await client.result(of: "c0")
         #expect(nothing.login == .nothing && !nothing.isDecided)
         let wrong = try await client.enter("123456", for: "c1")

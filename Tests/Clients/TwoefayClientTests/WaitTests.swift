@@ -53,7 +53,7 @@ import TwoefayClient
 }
 
 /// A relay that takes ten minutes for each answer.
-private struct LateCarrier: Carrier {
+private struct LateCarrier: RelayTransport {
     let script: ScriptedCarrier
 
     init(_ script: ScriptedCarrier) { self.script = script }

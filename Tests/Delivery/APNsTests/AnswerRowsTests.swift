@@ -165,7 +165,7 @@ import World
                     Issue.record("sent with a credential that is refused: \(next)")
                     return
                 }
-                await #expect(throws: NothingCame.self) { try await rig.apple.nextRequest(within: .zero) }
+                await #expect(throws: MailboxTimeout.self) { try await rig.apple.nextRequest(within: .zero) }
             } else {
                 #expect(next == .accepted)
                 let after = try await rig.apple.nextRequest()

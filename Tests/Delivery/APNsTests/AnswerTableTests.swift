@@ -13,7 +13,7 @@ import World
     private static let deadSince = Timestamp(milliseconds: 1_600_000_000_123)
 
     private static func verdict(
-        _ status: Int, _ reason: String?, _ situation: APNsSituation = APNsSituation(sentAt: sentAt)
+        _ status: Int, _ reason: String?, _ situation: APNsRequestState = APNsRequestState(sentAt: sentAt)
     ) -> APNsVerdict {
         APNsAnswer(status: status, reason: reason).verdict(situation)
     }
@@ -111,21 +111,21 @@ import World
     @Test(arguments: [(400, "IdleTimeout"), (500, "InternalServerError"), (503, "ServiceUnavailable")])
     func troubleIsRepeatedOnce(status: Int, reason: String) {
         let meaning = APNsAnswer(status: status, reason: reason).meaning
-        let again = Self.verdict(status, reason, APNsSituation(sentAt: Self.sentAt, repeatedFor: [meaning]))
+        let again = Self.verdict(status, reason, APNsRequestState(sentAt: Self.sentAt, repeatedFor: [meaning]))
         #expect(again.push == .settle(.retryAfter(.seconds(5), reason: reason)))
         #expect(again.connection == .replace)
     }
 
     @Test func oneKindOfTroubleDoesNotUseUpAnother() {
-        let situation = APNsSituation(sentAt: Self.sentAt, repeatedFor: [.serverTrouble])
+        let situation = APNsRequestState(sentAt: Self.sentAt, repeatedFor: [.serverTrouble])
         #expect(Self.verdict(403, "ExpiredProviderToken", situation).push == .repeatElsewhere)
         #expect(Self.verdict(503, "Shutdown", situation).push != .repeatElsewhere)
     }
 
     @Test func aYoungTokenThatIsExpiredIsTheClocksFault() {
         for situation in [
-            APNsSituation(sentAt: Self.sentAt, mayRenew: false),
-            APNsSituation(sentAt: Self.sentAt, repeatedFor: [.expiredCredential]),
+            APNsRequestState(sentAt: Self.sentAt, mayRenew: false),
+            APNsRequestState(sentAt: Self.sentAt, repeatedFor: [.expiredCredential]),
         ] {
             let verdict = Self.verdict(403, "ExpiredProviderToken", situation)
             #expect(
@@ -138,13 +138,13 @@ import World
 
     @Test func anUnrelatedKeyIsRepeatedOnce() {
         let verdict = Self.verdict(
-            403, "UnrelatedKeyIdInToken", APNsSituation(sentAt: Self.sentAt, repeatedFor: [.unrelatedKey]))
+            403, "UnrelatedKeyIdInToken", APNsRequestState(sentAt: Self.sentAt, repeatedFor: [.unrelatedKey]))
         #expect(verdict.push == .settle(.credentialFault("UnrelatedKeyIdInToken")))
         #expect(verdict.credential == .distrust)
     }
 
     @Test func aDoubtfulEnvironmentKeepsItsTokens() {
-        let doubtful = APNsSituation(sentAt: Self.sentAt, doubtsEnvironment: true)
+        let doubtful = APNsRequestState(sentAt: Self.sentAt, doubtsEnvironment: true)
         let verdict = Self.verdict(400, "BadDeviceToken", doubtful)
         #expect(verdict == APNsVerdict(push: .settle(.badRequest("BadDeviceToken")), alarm: true))
         // That the app is gone is certain in any environment.
@@ -157,7 +157,7 @@ import World
         let body = JSONWriter.write(["reason": "Unregistered", "timestamp": 1_600_000_000_123] as JSONObject)
         let answer = APNsAnswer(Response(status: 410, body: body))
         #expect(
-            answer.verdict(APNsSituation(sentAt: Self.sentAt)).push
+            answer.verdict(APNsRequestState(sentAt: Self.sentAt)).push
                 == .settle(.tokenDead(since: Self.deadSince, reason: "Unregistered")))
     }
 
@@ -165,7 +165,7 @@ import World
     @Test(arguments: [Int64.min, -1, Int64.max]) func aTimestampThatCannotBeIsNotBelieved(milliseconds: Int64) {
         let body = JSONWriter.write(["reason": "Unregistered", "timestamp": .integer(milliseconds)] as JSONObject)
         #expect(
-            APNsAnswer(Response(status: 410, body: body)).verdict(APNsSituation(sentAt: Self.sentAt)).push
+            APNsAnswer(Response(status: 410, body: body)).verdict(APNsRequestState(sentAt: Self.sentAt)).push
                 == .settle(.tokenDead(since: Self.sentAt, reason: "Unregistered")))
     }
 
@@ -174,7 +174,7 @@ import World
             let fields = Fields([Fields.Field("retry-after", text)])
             let body = JSONWriter.write(["reason": "TooManyRequests"] as JSONObject)
             return APNsAnswer(Response(status: 429, fields: fields, body: body))
-                .verdict(APNsSituation(sentAt: Self.sentAt)).push
+                .verdict(APNsRequestState(sentAt: Self.sentAt)).push
         }
         #expect(pause("45") == .settle(.retryAfter(.seconds(45), reason: "TooManyRequests")))
         #expect(pause("0") == .settle(.retryAfter(.seconds(1), reason: "TooManyRequests")))

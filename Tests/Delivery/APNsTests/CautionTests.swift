@@ -7,7 +7,7 @@ import World
     private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
 
     @Test func oneTrialAfterEachPause() {
-        var circuit = CredentialCircuit()
+        var circuit = CredentialCircuitBreaker()
         #expect(circuit.enter(at: at(0)) == .free)
         #expect(circuit.distrust("403 Forbidden", at: at(0)) == true)
         #expect(circuit.enter(at: at(29)) == .refused(reason: "403 Forbidden"))
@@ -18,7 +18,7 @@ import World
     }
 
     @Test func theOperatorIsToldOnce() {
-        var circuit = CredentialCircuit()
+        var circuit = CredentialCircuitBreaker()
         #expect(circuit.distrust("403 Forbidden", at: at(0)) == true)
         #expect(circuit.distrust("403 Forbidden", at: at(1)) == false)
         #expect(circuit.reason == "403 Forbidden")
@@ -27,7 +27,7 @@ import World
 
 @Suite struct TokenDoubtTests {
     @Test func fiveBadTokensInARow() {
-        var doubt = TokenDoubt()
+        var doubt = TokenMismatchDetector()
         for _ in 0..<5 {
             #expect(!doubt.doubts(.production))
             doubt.bad(.production)

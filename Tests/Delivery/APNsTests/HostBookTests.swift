@@ -9,20 +9,20 @@ import World
     private func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
 
     private func claim(
-        _ book: inout HostBook, _ addresses: [String] = ["a", "b"], own: [String] = [], at now: Int64 = 0
-    ) -> HostBook.Claim {
+        _ book: inout HostHealth, _ addresses: [String] = ["a", "b"], own: [String] = [], at now: Int64 = 0
+    ) -> HostHealth.ConnectDecision {
         book.claim(addresses, own: own, at: at(now), trial: Self.trial)
     }
 
     private func failed(
-        _ book: inout HostBook, _ address: String, wasOpen: Bool = false, began: Int64? = nil, at now: Int64
+        _ book: inout HostHealth, _ address: String, wasOpen: Bool = false, began: Int64? = nil, at now: Int64
     ) -> Duration {
         book.failed(
             address, "refused", wasOpen: wasOpen, began: at(began ?? now), at: at(now), HighestChance())
     }
 
     @Test func connectionsGoWhereFewAre() {
-        var book = HostBook()
+        var book = HostHealth()
         #expect(claim(&book) == .go("a"))
         #expect(claim(&book) == .go("b"))
         #expect(claim(&book) == .go("a"))
@@ -33,14 +33,14 @@ import World
     }
 
     @Test func aPoolsOwnConnectionsGoToDifferentAddresses() {
-        var book = HostBook()
+        var book = HostHealth()
         for _ in 0..<3 { #expect(claim(&book, ["b"]) == .go("b")) }
         #expect(claim(&book, own: ["a"]) == .go("b"), "though many go there")
         #expect(claim(&book, ["a"], own: ["a"]) == .go("a"), "there is no other")
     }
 
     @Test func anAddressThatFailsIsLeftAloneForLongerAndLonger() {
-        var book = HostBook()
+        var book = HostHealth()
         #expect(claim(&book) == .go("a"))
         #expect(failed(&book, "a", at: 0) == .milliseconds(1500))
         #expect(claim(&book, at: 1) == .go("b"))
@@ -52,7 +52,7 @@ import World
     }
 
     @Test func oneTriesForAll() {
-        var book = HostBook()
+        var book = HostHealth()
         #expect(claim(&book, ["a"]) == .go("a"))
         _ = failed(&book, "a", at: 0)
         #expect(claim(&book, ["a"], at: 2000) == .go("a"))
@@ -66,7 +66,7 @@ import World
     }
 
     @Test func onlyServiceEndsTheFailures() {
-        var book = HostBook()
+        var book = HostHealth()
         _ = claim(&book, ["a"])
         _ = failed(&book, "a", at: 0)
         _ = claim(&book, ["a"], at: 2000)
@@ -81,7 +81,7 @@ import World
     }
 
     @Test func oneThatStoodIsReplacedAtOnceTheFirstTime() {
-        var book = HostBook()
+        var book = HostHealth()
         _ = claim(&book, ["a"])
         book.opened("a")
         #expect(failed(&book, "a", wasOpen: true, at: 0) == .zero)
@@ -90,7 +90,7 @@ import World
     }
 
     @Test func oneOutageCountsOnce() {
-        var book = HostBook()
+        var book = HostHealth()
         for slot in 0..<16 as Range<Int64> { #expect(claim(&book, ["a"], at: slot * 200) == .go("a")) }
         #expect(failed(&book, "a", began: 0, at: 4000) == .milliseconds(1500))
         for slot in 1..<7 as Range<Int64> {
@@ -106,7 +106,7 @@ import World
     }
 
     @Test func aHostIsInTroubleWhileNothingIsOpen() {
-        var book = HostBook()
+        var book = HostHealth()
         #expect(book.trouble == nil)
         _ = claim(&book)
         _ = claim(&book)
@@ -124,7 +124,7 @@ import World
     }
 
     @Test func addressesThatChangeAllTheTimeAreForgotten() {
-        var book = HostBook()
+        var book = HostHealth()
         for number in 0..<1000 {
             let address = "address-\(number)"
             #expect(claim(&book, [address], at: Int64(number) * 100_000) == .go(address))
@@ -134,7 +134,7 @@ import World
     }
 
     @Test func openingsAreSpreadOut() {
-        var book = HostBook()
+        var book = HostHealth()
         let randomness = HighestChance()
         func stagger(_ urgent: Bool = false, at now: Int64 = 0) -> Duration {
             book.stagger(.milliseconds(200), urgent: urgent, at: at(now), randomness)
@@ -148,7 +148,7 @@ import World
     }
 
     @Test func theGapsAreNotEqual() {
-        var book = HostBook()
+        var book = HostHealth()
         var gaps: Set<Int64> = []
         var before = Duration.zero
         for _ in 0..<100 {

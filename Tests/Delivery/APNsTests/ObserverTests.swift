@@ -23,8 +23,8 @@ private final class Notes: APNsObserver {
         durations.withLock { $0.append(duration) }
         note("answered \(status) \(reason)")
     }
-    func unanswered(_ why: APNsSilence, after duration: Duration) { note("unanswered \(why)") }
-    func unsent(_ why: APNsUnsent) { note("unsent \(why)") }
+    func unanswered(_ why: APNsUnansweredReason, after duration: Duration) { note("unanswered \(why)") }
+    func unsent(_ why: APNsUnsentReason) { note("unsent \(why)") }
     func connected(host: String) { note("connected \(host)") }
     func disconnected(host: String, reason: String) { note("disconnected \(host)") }
     func goAway(host: String, reason: String) { note("goaway \(host)") }

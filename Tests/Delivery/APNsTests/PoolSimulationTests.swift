@@ -35,9 +35,9 @@ private final class PoolDrill {
 
     private let world: SimulatedWorld
     private let loop: EventLoop
-    private let desk: APNsDesk
+    private let desk: APNsLoop
     private let gauges = APNsGauges()
-    private let office: APNsOffice
+    private let office: APNsSharedState
     private let ledger: Ledger
     private var chance: SeededRandomness { world.chance }
     private(set) var accepted = 0
@@ -72,12 +72,12 @@ private final class PoolDrill {
         options.resolver = { _, port in
             .success((1...3).compactMap { SocketAddress(host: "127.0.0.\($0)", port: port) })
         }
-        office = APNsOffice(
+        office = APNsSharedState(
             endpoint: .production, topic: "com.example.app", identity: identity, time: world.time,
             randomness: world.chance, log: log, options: options, observer: nil)
         let (loop, office, gauges) = (loop, office, gauges)
         desk = loop.asCurrent {
-            APNsDesk(loop: loop, office: office, gauges: gauges) { _, _ in
+            APNsLoop(loop: loop, office: office, gauges: gauges) { _, _ in
                 { address, opened in
                     let wire = SimulatedWire(
                         address: address.description, isCautious: isCautious,

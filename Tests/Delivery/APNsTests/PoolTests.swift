@@ -114,7 +114,7 @@ private final class Names: Sendable {
 
     @Test func streamsThatBecomeFewerAndMore() async throws {
         try await Rig.with(options: Self.two) { rig in
-            await rig.apple.misbehave(Mischief(streams: .changing([1, 1000, 3, nil], every: 50)))
+            await rig.apple.misbehave(FaultPlan(streams: .changing([1, 1000, 3, nil], every: 50)))
             let outcomes = await send(600, rig)
             #expect(outcomes.allSatisfy { $0 == .accepted }, "\(outcomes.filter { $0 != .accepted })")
             #expect(rig.apple.deliveries.accepted == 600)
@@ -125,7 +125,7 @@ private final class Names: Sendable {
 
     @Test func oneStreamUntilTheTokenIsTaken() async throws {
         try await Rig.with { rig in
-            await rig.apple.misbehave(Mischief(streams: .afterProof(1000)))
+            await rig.apple.misbehave(FaultPlan(streams: .afterProof(1000)))
             let outcomes = await send(100, rig)
             #expect(outcomes.allSatisfy { $0 == .accepted })
             #expect(rig.sender.snapshot().streamLimit == 1000)
@@ -137,7 +137,7 @@ private final class Names: Sendable {
         options.capacity = 5000
         try await Rig.with(options: options) { rig in
             await rig.apple.misbehave(
-                Mischief(
+                FaultPlan(
                     rules: [
                         .every(300, .goAway(replays: 3)), .every(170, .reset(.refusedStream, accepts: false)),
                         .every(110, .refuse(.serviceUnavailable)),

@@ -250,7 +250,7 @@ import World
 
     /// Every cause has a meaning; one of ours is never held against the website.
     @Test func everyFailureHasItsOutcome() {
-        let table: [(TransferFailure.Cause, CallOutcome)] = [
+        let table: [(TransferFailure.Cause, WebhookOutcome)] = [
             (.malformed, .unanswered(.broken)), (.insecure, .unanswered(.insecure)), (.busy, .unsent),
             (.refusedAddress, .unanswered(.refusedAddress)), (.unknownHost, .unanswered(.unknownHost)),
             (.unreachable, .unanswered(.unreachable)), (.untrusted, .unanswered(.untrusted)),
@@ -259,16 +259,16 @@ import World
         ]
         for (cause, outcome) in table {
             let failure = TransferFailure(cause, mayHaveArrived: true, "so")
-            #expect(CallbackCourier.outcome(of: .failure(failure), at: CallbackRig.now) == outcome, "\(cause)")
+            #expect(HTTPWebhookCourier.outcome(of: .failure(failure), at: CallbackRig.now) == outcome, "\(cause)")
             let late = TransferFailure(
                 cause, mayHaveArrived: true, status: 429, fields: Fields([Fields.Field("retry-after", "9")]), "so")
             #expect(
-                CallbackCourier.outcome(of: .failure(late), at: CallbackRig.now)
+                HTTPWebhookCourier.outcome(of: .failure(late), at: CallbackRig.now)
                     == .answered(status: 429, wish: .seconds(9)), "\(cause)")
         }
     }
 }
 
-extension CallOutcome.Meaning {
+extension WebhookOutcome.Meaning {
     fileprivate var text: String { "\(self)" }
 }

@@ -31,7 +31,7 @@ import World
         subject: String = "Ihr Code", sender: String? = "Shop", from: String = "login@example.com", text: String = "a\n"
     ) throws -> InternetMessage {
         InternetMessage(
-            from: try #require(MailSender(from)), senderName: sender, to: "bob@example.org", subject: subject,
+            from: try #require(MailAddress(from)), senderName: sender, to: "bob@example.org", subject: subject,
             date: try #require(Timestamp(rfc3339: "2026-11-22T01:02:03.456Z")), id: "abc@example.com", language: "de",
             text: text)
     }
@@ -111,7 +111,7 @@ import World
         ("Zoë <a@b.example>", "a@b.example", "Zoë"),
     ])
     func readsSenders(_ text: String, _ address: String, _ name: String?) throws {
-        let sender = try #require(MailSender(text))
+        let sender = try #require(MailAddress(text))
         #expect(sender.address == address)
         #expect(sender.name == name)
         #expect(sender.domain == address.split(separator: "@")[1])
@@ -121,7 +121,7 @@ import World
         "", "a", "a@b", "a@b.example, c@d.example", "x\r\n <a@b.example>", "zoë@example.com", "<a@b.example",
         "Login a@b.example",
     ])
-    func refusesSenders(_ text: String) { #expect(MailSender(text) == nil) }
+    func refusesSenders(_ text: String) { #expect(MailAddress(text) == nil) }
 
     /// RFC 5322 §3.3; what was a Thursday in 1970 is known.
     @Test(arguments: [

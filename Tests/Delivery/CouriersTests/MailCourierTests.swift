@@ -21,7 +21,7 @@ import World
         let code = Message.Code(
             digits: Secret(utf8: "042137"), purpose: .login, service: nil, ip: "203.0.113.7", place: "Köln")
         return Message(
-            id: try #require(ErrandID("0123456789abcdef0123456789abcdef")), to: to, website: website, name: "Zoë",
+            id: try #require(OutboxEntryID("0123456789abcdef0123456789abcdef")), to: to, website: website, name: "Zoë",
             language: language, content: content ?? .code(code), expiresAt: SystemTime().now() + left)
     }
 
@@ -32,8 +32,8 @@ import World
         var server = SMTPServer(try #require(SMTPAddress(url ?? "smtp://localhost:\(test.port)")))
         if trusted { server.extraTrust = test.authority }
         let client = SMTPClient(server, time: SystemTime())
-        let from = try #require(MailSender("login@shop.example"))
-        let courier = MailCourier(client: client, from: from, words: WordingBook(), time: SystemTime(), log: log)
+        let from = try #require(MailAddress("login@shop.example"))
+        let courier = MailCourier(client: client, from: from, words: CurrentCatalog(), time: SystemTime(), log: log)
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
         let outcomes = await group.loops[0].perform {
@@ -63,7 +63,7 @@ import World
     @Test func announcementsAreMailsToo() async throws {
         let test = try await TestMailServer.start()
         let at = try #require(Timestamp(rfc3339: "2026-11-22T01:02:03Z"))
-        let messages = try Announcement.allCases.map {
+        let messages = try AccountEvent.allCases.map {
             try message(language: "en", content: .announcement($0, device: "Phone of Bob", at: at))
         }
         #expect(try await send(test, messages) == messages.map { _ in .accepted(by: nil) })
@@ -137,8 +137,8 @@ import World
         var server = SMTPServer(try #require(SMTPAddress("smtp://localhost:\(test.port)")))
         (server.connections, server.waiting) = (1, 1)
         let courier = MailCourier(
-            client: SMTPClient(server, time: SystemTime()), from: try #require(MailSender("login@shop.example")),
-            words: WordingBook(), time: SystemTime(), log: Log(sink: MemorySink()))
+            client: SMTPClient(server, time: SystemTime()), from: try #require(MailAddress("login@shop.example")),
+            words: CurrentCatalog(), time: SystemTime(), log: Log(sink: MemorySink()))
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
         let message = try message()

@@ -9,7 +9,7 @@ import World
 @testable import Couriers
 
 @Suite(.timeLimit(.minutes(5))) struct MailGateways {
-    private static let message = TextMessage(
+    private static let message = SMSMessage(
         id: "0123456789abcdef0123456789abcdef", to: "+4915112345678", text: "Ihr Code für Bücher & Mehr: 042137")
 
     private func send(
@@ -17,10 +17,10 @@ import World
         body: String = "{text}", within limit: Duration = .seconds(120)
     ) async throws -> GatewayOutcome {
         let form = MailGateway.Form(
-            address: try TextTemplate(address), subject: try subject.map { try TextTemplate($0) },
-            body: try TextTemplate(body))
+            address: try RequestTemplate(address), subject: try subject.map { try RequestTemplate($0) },
+            body: try RequestTemplate(body))
         let gateway = MailGateway(
-            name: "mail", form: form, from: try #require(MailSender("login@shop.example")), username: "shop",
+            name: "mail", form: form, from: try #require(MailAddress("login@shop.example")), username: "shop",
             password: Secret(utf8: "s3cret"), client: SMTPClient(server, time: SystemTime()), time: SystemTime())
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }

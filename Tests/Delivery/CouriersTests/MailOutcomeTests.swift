@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    private func refusal(_ code: Int, at stage: SMTPStage) -> SMTPFailure {
+    private func refusal(_ code: Int, at stage: SMTPPhase) -> SMTPFailure {
         SMTPFailure(.refused, at: stage, reply: SMTPReply(code: code, text: "x"), "x")
     }
 
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test func whatServersSay() {
-        for stage in [SMTPStage.connection, .hello, .starttls, .login, .sender, .recipient, .data, .content] {
+        for stage in [SMTPPhase.connection, .hello, .starttls, .login, .sender, .recipient, .data, .content] {
             for code in [421, 450, 451, 452, 454] { #expect(word(refusal(code, at: stage)) == .retry) }
             for code in [500, 530, 535, 550, 554] {
                 #expect(word(refusal(code, at: stage)) == (stage == .recipient ? .refused : .undeliverable))

@@ -18,7 +18,7 @@ struct ProtocolPagePushes {
         let page = try TextFile.read("\(root)/docs/device-protocol.md").split(separator: "\n")
         let start = try #require(page.firstIndex(of: "```json \(name)"))
         let push = Push(
-            id: try #require(ErrandID("0123456789abcdef0123456789abcdef")),
+            id: try #require(OutboxEntryID("0123456789abcdef0123456789abcdef")),
             challenge: try #require(ChallengeID("9a41d7c05b3e4f6a8c1d2e3f4a5b6c7d")), deviceToken: Sample.token,
             environment: .production, detail: detail, website: "The Shop", service: "members", ip: "192.0.2.7",
             place: "Berlin, DE", expiresAt: Timestamp(milliseconds: 1_800_000_300_999))

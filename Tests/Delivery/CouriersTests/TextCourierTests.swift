@@ -16,9 +16,9 @@ import World
 @testable import Couriers
 
 @Suite struct TextCourierTests {
-    private final class Ledger: TextLedger {
-        let noted = Mutex<[SentText]>([])
-        func note(_ sent: SentText) async throws(StoreFailure) { noted.withLock { $0.append(sent) } }
+    private final class Ledger: SMSUsageStore {
+        let noted = Mutex<[SMSUsage]>([])
+        func note(_ sent: SMSUsage) async throws(StoreFailure) { noted.withLock { $0.append(sent) } }
     }
 
     private static let german = NumberPrefix.country(of: "+49")
@@ -32,24 +32,25 @@ import World
         let code = Message.Code(
             digits: Secret(utf8: "123456"), purpose: .login, service: "VPN", ip: "192.0.2.1", place: nil)
         return Message(
-            id: try #require(ErrandID([UInt8](repeating: 7, count: 16))), to: number, website: "The shop", name: nil,
+            id: try #require(OutboxEntryID([UInt8](repeating: 7, count: 16))), to: number, website: "The shop",
+            name: nil,
             language: language, content: content ?? .code(code), expiresAt: time.now() + left)
     }
 
     /// What becomes of a message, by way of one gateway that takes German numbers.
     private func send(
-        _ message: Message, to gateway: TestGateway, after: @escaping @Sendable (TextCourier) -> Void = { _ in }
+        _ message: Message, to gateway: TestGateway, after: @escaping @Sendable (SMSCourier) -> Void = { _ in }
     ) async throws -> MessageOutcome {
-        let dialect = PlainWeb(
-            method: "POST", url: try TextTemplate(gateway.url + "/{id}"), contentType: "text/plain",
-            body: try TextTemplate("{to} {text}"))
-        let exchange = TextExchange(
-            TextExchange.Setup(
-                [WebGateway(name: "one", dialect: dialect)],
-                routing: TextRouting([.init(gateway: "one", tariff: [Self.german: 75_000])])), time: time,
+        let dialect = GenericHTTPDialect(
+            method: "POST", url: try RequestTemplate(gateway.url + "/{id}"), contentType: "text/plain",
+            body: try RequestTemplate("{to} {text}"))
+        let exchange = SMSDispatcher(
+            SMSDispatcher.Setup(
+                [HTTPGateway(name: "one", dialect: dialect)],
+                routing: SMSRouting([.init(gateway: "one", tariff: [Self.german: 75_000])])), time: time,
             log: Log(sink: MemorySink()))
-        let courier = TextCourier(
-            exchange, limits: TextLimits(allowed: [Self.german]), words: WordingBook(), ledger: ledger, time: time,
+        let courier = SMSCourier(
+            exchange, limits: SMSLimits(allowed: [Self.german]), words: CurrentCatalog(), ledger: ledger, time: time,
             log: Log(sink: MemorySink()), spawn: { work in EventLoop.current?.spawn(work) })
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
@@ -75,7 +76,7 @@ import World
         #expect(bodies.count == 2 && bodies[0] != bodies[1])
         // The id of the errand, at every attempt.
         #expect(gateway.asked.allSatisfy { $0.path == "/" + String(repeating: "07", count: 16) })
-        let sent = SentText(try message().id, at: time.now(), prefix: Self.german, parts: 1, cost: 75_000)
+        let sent = SMSUsage(try message().id, at: time.now(), prefix: Self.german, parts: 1, cost: 75_000)
         #expect(ledger.noted.withLock { $0 } == [sent, sent])
     }
 
@@ -89,7 +90,7 @@ import World
         }
         #expect(
             ledger.noted.withLock { $0 } == [
-                SentText(message.id, at: time.now(), prefix: Self.german, parts: 1, cost: 75_000)
+                SMSUsage(message.id, at: time.now(), prefix: Self.german, parts: 1, cost: 75_000)
             ])
     }
 

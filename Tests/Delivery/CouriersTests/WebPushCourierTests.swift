@@ -83,7 +83,7 @@ import World
 }
 
 /// Keeps what it is sent.
-private final class Provider: PushProvider {
+private final class Provider: PushCourier {
     let prefix: String
     let platform: Platform
     init(_ prefix: String, _ platform: Platform) { (self.prefix, self.platform) = (prefix, platform) }

@@ -83,12 +83,12 @@ import Testing
     }
 
     /// Nil if it was told before; empty for a message that is nobody's.
-    private func told(_ book: inout ReceiptBook, _ text: String) -> String? {
+    private func told(_ book: inout ReceiptDeduplicator, _ text: String) -> String? {
         receipt(text).flatMap { book.tell($0) }.map { $0.id ?? "" }
     }
 
     @Test func theSameIsToldOnce() {
-        var book = ReceiptBook(capacity: 3)
+        var book = ReceiptDeduplicator(capacity: 3)
         let first = "id:1 stat:DELIVRD"
         book.sent("1", of: "ours")
         #expect(told(&book, first) == "ours")
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test func numbersInTwoSpellings() {
-        var book = ReceiptBook()
+        var book = ReceiptDeduplicator()
         book.sent("0A1B2C3D", of: "padded")
         book.sent("ff", of: "lower")
         book.sent("4096", of: "decimal")

@@ -10,8 +10,9 @@ import Testing
 /// Gateways that are slow, down, or answer what nobody asked for. What is known not to have been taken goes to the next one;
 /// what may have been taken goes to nobody else.
 @Suite struct BadGatewayTests {
-    private func dialect(_ gateway: TestGateway) throws -> PlainWeb {
-        PlainWeb(method: "POST", url: try TextTemplate(gateway.url + "/?to={to}"), body: try TextTemplate("{text}"))
+    private func dialect(_ gateway: TestGateway) throws -> GenericHTTPDialect {
+        GenericHTTPDialect(
+            method: "POST", url: try RequestTemplate(gateway.url + "/?to={to}"), body: try RequestTemplate("{text}"))
     }
 
     @Test func nobodyListens() async throws {
@@ -47,7 +48,7 @@ import Testing
     @Test func aConnectionIsUsedOnce() async throws {
         let gateway = try await TestGateway { _ in .status(200) }
         try await Scene.with { scene in
-            let web = WebGateway(name: "one", dialect: try dialect(gateway))
+            let web = HTTPGateway(name: "one", dialect: try dialect(gateway))
             let first = await scene.loop.perform { await web.send(message(1), within: patience) }
             gateway.answer { _ in .hangUp }
             let second = await scene.loop.perform { await web.send(message(2), within: patience) }
@@ -78,8 +79,8 @@ import Testing
         let (first, second) = (try await TestGateway { _ in .hangUp }, try await TestGateway { _ in .status(200) })
         try await Scene.with { scene in
             let gateways = [
-                WebGateway(name: "first", dialect: try dialect(first)),
-                WebGateway(name: "second", dialect: try dialect(second)),
+                HTTPGateway(name: "first", dialect: try dialect(first)),
+                HTTPGateway(name: "second", dialect: try dialect(second)),
             ]
             let exchange = scene.exchange(gateways, [.init(gateway: "first"), .init(gateway: "second")])
             guard case .ambiguous(_) = await scene.send(message(1), over: exchange).outcome else {

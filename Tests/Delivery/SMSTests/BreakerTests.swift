@@ -7,14 +7,14 @@ import World
     private static let nine = Instant(nanoseconds: 0)
 
     /// A message each; whether it may go there.
-    private func admitted(_ breaker: inout Breaker, at moments: Instant...) -> [Bool] {
+    private func admitted(_ breaker: inout CircuitBreaker, at moments: Instant...) -> [Bool] {
         moments.map { breaker.admit(at: $0) }
     }
 
     private func after(_ seconds: Int64) -> Instant { Self.nine + .seconds(seconds) }
 
     @Test func failuresInARowOpenIt() {
-        var breaker = Breaker()
+        var breaker = CircuitBreaker()
         for count in 1...3 {
             let each = admitted(&breaker, at: Self.nine)
             #expect(each == [true], "\(count)")
@@ -27,7 +27,7 @@ import World
     }
 
     @Test func aSuccessBetweenThemIsForgiving() {
-        var breaker = Breaker()
+        var breaker = CircuitBreaker()
         for _ in 1...10 {
             breaker.fail(at: Self.nine)
             breaker.fail(at: Self.nine)
@@ -39,7 +39,7 @@ import World
     }
 
     @Test func afterAWhileOneMessageTriesIt() {
-        var breaker = Breaker()
+        var breaker = CircuitBreaker()
         breaker.fail(forCertain: true, at: Self.nine)
         let early = admitted(&breaker, at: after(4))
         #expect(early == [false])
@@ -53,7 +53,7 @@ import World
     }
 
     @Test func thePauseGrowsToFiveMinutes() {
-        var breaker = Breaker()
+        var breaker = CircuitBreaker()
         breaker.fail(forCertain: true, at: Self.nine)
         var now = Self.nine
         var pauses: [Duration] = []
@@ -69,7 +69,7 @@ import World
     }
 
     @Test func whoComesDuringATrialWaitsForItAlone() {
-        var breaker = Breaker()
+        var breaker = CircuitBreaker()
         breaker.fail(forCertain: true, asked: .seconds(300), at: Self.nine)
         #expect(breaker.wait(at: after(299)) == .seconds(1))
         let trial = admitted(&breaker, at: after(300))
@@ -80,17 +80,17 @@ import World
     }
 
     @Test func aGatewayMayAskForMore() {
-        var breaker = Breaker()
+        var breaker = CircuitBreaker()
         breaker.fail(asked: .seconds(90), at: Self.nine)
         #expect(breaker.wait(at: Self.nine) == .seconds(90))
         // Not for hours.
-        breaker = Breaker()
+        breaker = CircuitBreaker()
         breaker.fail(asked: .seconds(36_000), at: Self.nine)
         #expect(breaker.wait(at: Self.nine) == .seconds(300))
     }
 
     @Test func whatComesLateDoesNotMakeItWorse() {
-        var breaker = Breaker()
+        var breaker = CircuitBreaker()
         for _ in 1...3 { breaker.fail(at: Self.nine) }
         for second in 1...4 { breaker.fail(at: after(Int64(second))) }
         let trial = admitted(&breaker, at: after(5))

@@ -98,10 +98,10 @@ import Testing
 
     @Test func anyOtherIsAskedAsItsManualSays() async throws {
         let gateway = try await TestGateway { _ in .status(200, "OK 1") }
-        var one = PlainWeb(
-            method: "PUT", url: try TextTemplate(gateway.url + "/{number}?id={id}"),
-            fields: [.init("X-Key", try TextTemplate("key {password}"))], contentType: "application/json",
-            escaping: .json, body: try TextTemplate(#"{"to": "{to}", "text": "{text}", "from": "{from}"}"#),
+        var one = GenericHTTPDialect(
+            method: "PUT", url: try RequestTemplate(gateway.url + "/{number}?id={id}"),
+            fields: [.init("X-Key", try RequestTemplate("key {password}"))], contentType: "application/json",
+            escaping: .json, body: try RequestTemplate(#"{"to": "{to}", "text": "{text}", "from": "{from}"}"#),
             username: "me", password: Secret(utf8: "s3cret"), from: "\"Shop\"")
         try await Scene.with { scene in
             #expect(await scene.send(message(7, "a \"b\"\n{to}"), by: one) == .accepted)
@@ -121,13 +121,13 @@ import Testing
 
     @Test func itsAnswersMeanWhatIsSaid() async throws {
         let gateway = try await TestGateway { _ in .status(200) }
-        var rule = PlainWeb.Rule()
+        var rule = GenericHTTPDialect.Rule()
         rule.accepted = [200, 302]
         rule.acceptedText = "OK"
         rule.refused = [422]
         rule.refusedText = "no such number"
         rule.busy = [509]
-        let one = PlainWeb(method: "GET", url: try TextTemplate(gateway.url), rule: rule)
+        let one = GenericHTTPDialect(method: "GET", url: try RequestTemplate(gateway.url), rule: rule)
         let table: [(Int, String, GatewayOutcome.Word)] = [
             (200, "OK", .accepted), (302, "OK", .accepted), (200, "ERROR 5", .unsuited), (201, "OK", .ambiguous),
             (422, "", .refused), (200, "no such number", .refused), (509, "", .busy), (400, "OK", .unsuited),

@@ -11,11 +11,11 @@ import World
 @testable import SMS
 
 @Suite struct ExchangeTests {
-    private static let routes = ["first", "second"].map { TextRouting.Route(gateway: $0) }
+    private static let routes = ["first", "second"].map { SMSRouting.Route(gateway: $0) }
 
     private func pair(
-        _ scene: Scene, _ answer: @escaping @Sendable (TextMessage) async -> GatewayOutcome
-    ) -> (ScriptedGateway, ScriptedGateway, TextExchange) {
+        _ scene: Scene, _ answer: @escaping @Sendable (SMSMessage) async -> GatewayOutcome
+    ) -> (ScriptedGateway, ScriptedGateway, SMSDispatcher) {
         let (first, second) = (ScriptedGateway("first", answer), ScriptedGateway("second"))
         return (first, second, scene.exchange([first, second], Self.routes))
     }
@@ -52,7 +52,7 @@ import World
             #expect(await scene.send(message(), over: exchange).outcome == .undeliverable("first: z; second: y"))
         }
         try await Scene.with { scene in
-            let german = TextRouting.Route(gateway: "first", prefixes: [NumberPrefix.country(of: "+49")])
+            let german = SMSRouting.Route(gateway: "first", prefixes: [NumberPrefix.country(of: "+49")])
             let exchange = scene.exchange([ScriptedGateway("first")], [german])
             let outcome = await scene.send(message(1, to: "+12025550123"), over: exchange).outcome
             #expect(outcome == .undeliverable("no gateway takes numbers of that country"))
@@ -88,14 +88,14 @@ import World
             #expect(exchange.leftAlone == ["second"])
 
             let new = ScriptedGateway("first")
-            exchange.adopt(TextExchange.Setup([new, kept], routing: TextRouting(Self.routes)))
+            exchange.adopt(SMSDispatcher.Setup([new, kept], routing: SMSRouting(Self.routes)))
             #expect(await scene.send(message(3), over: exchange).outcome == .accepted(by: "first"))
             #expect(new.got == [message(3).id] && old.got.count == 2)
             // Whoever stays is left alone as before.
             #expect(exchange.leftAlone == ["second"])
 
             // The first one may have that message, and no other gateway is to bring it, whoever is there now.
-            exchange.adopt(TextExchange.Setup([kept], routing: TextRouting([Self.routes[1]])))
+            exchange.adopt(SMSDispatcher.Setup([kept], routing: SMSRouting([Self.routes[1]])))
             guard case .ambiguous(_) = await scene.send(message(1), over: exchange).outcome else {
                 Issue.record("it was given to another gateway")
                 return
@@ -116,7 +116,7 @@ import World
                 return .down("slow")
             }
             let (exchange, new) = (scene.exchange([old], [Self.routes[0]]), ScriptedGateway("first"))
-            let report = Mutex<TextReport?>(nil)
+            let report = Mutex<SMSReport?>(nil)
             await withCheckedContinuation { (ready: CheckedContinuation<Void, Never>) in
                 began.withLock { $0 = ready }
                 scene.loop.post {
@@ -126,7 +126,7 @@ import World
                     }
                 }
             }
-            exchange.adopt(TextExchange.Setup([new], routing: TextRouting([Self.routes[0]])))
+            exchange.adopt(SMSDispatcher.Setup([new], routing: SMSRouting([Self.routes[0]])))
             #expect(await scene.send(message(2), over: exchange).outcome == .accepted(by: "first"))
             await scene.loop.perform { goOn.withLock { $0 }?.resume() }
             while report.withLock({ $0 }) == nil { await scene.loop.perform {} }
@@ -234,7 +234,7 @@ import World
     }
 
     @Test func partsAndCostsAreTold() async throws {
-        final class Seen: TextObserver {
+        final class Seen: SMSObserver {
             let sent = Mutex<[String]>([])
             let tried = Mutex<[String]>([])
             func tried(gateway: String, _ outcome: GatewayOutcome.Word, after: Duration) {

@@ -24,41 +24,41 @@ struct Scene: Sendable {
 
     /// What one gateway makes of a message.
     func send(
-        _ message: TextMessage, by dialect: any WebDialect, within limit: Duration = patience
+        _ message: SMSMessage, by dialect: any HTTPGatewayDialect, within limit: Duration = patience
     ) async -> GatewayOutcome {
-        var options = WebGateway.Options()
+        var options = HTTPGateway.Options()
         options.connectTimeout = patience
-        let gateway = WebGateway(name: "one", dialect: dialect, options: options)
+        let gateway = HTTPGateway(name: "one", dialect: dialect, options: options)
         let outcome = await loop.perform { await gateway.send(message, within: limit) }
         await gateway.close()
         return outcome
     }
 
     func exchange(
-        _ gateways: [any TextGateway], _ routes: [TextRouting.Route], limits: [String: Duration] = [:],
-        observer: (any TextObserver)? = nil
-    ) -> TextExchange {
-        TextExchange(
-            TextExchange.Setup(gateways, routing: TextRouting(routes), limits: limits), time: time,
+        _ gateways: [any SMSGateway], _ routes: [SMSRouting.Route], limits: [String: Duration] = [:],
+        observer: (any SMSObserver)? = nil
+    ) -> SMSDispatcher {
+        SMSDispatcher(
+            SMSDispatcher.Setup(gateways, routing: SMSRouting(routes), limits: limits), time: time,
             log: Log(minimum: .debug, time: time, sink: sink), observer: observer)
     }
 
-    func send(_ message: TextMessage, over exchange: TextExchange, left: Duration = .seconds(300)) async -> TextReport {
+    func send(_ message: SMSMessage, over exchange: SMSDispatcher, left: Duration = .seconds(300)) async -> SMSReport {
         await loop.perform { await exchange.send(message, left: left) }
     }
 }
 
 /// A gateway that needs no network.
-final class ScriptedGateway: TextGateway {
+final class ScriptedGateway: SMSGateway {
     let name: String
-    private let state: Mutex<(answer: @Sendable (TextMessage) async -> GatewayOutcome, got: [String])>
+    private let state: Mutex<(answer: @Sendable (SMSMessage) async -> GatewayOutcome, got: [String])>
 
-    init(_ name: String, _ answer: @escaping @Sendable (TextMessage) async -> GatewayOutcome = { _ in .accepted }) {
+    init(_ name: String, _ answer: @escaping @Sendable (SMSMessage) async -> GatewayOutcome = { _ in .accepted }) {
         self.name = name
         state = Mutex((answer, []))
     }
 
-    func send(_ message: TextMessage, within limit: Duration) async -> GatewayOutcome {
+    func send(_ message: SMSMessage, within limit: Duration) async -> GatewayOutcome {
         let answer = state.withLock { state in
             state.got.append(message.id)
             return state.answer
@@ -69,7 +69,7 @@ final class ScriptedGateway: TextGateway {
     /// The ids of what was brought here.
     var got: [String] { state.withLock { $0.got } }
 
-    func answer(_ answer: @escaping @Sendable (TextMessage) async -> GatewayOutcome) {
+    func answer(_ answer: @escaping @Sendable (SMSMessage) async -> GatewayOutcome) {
         state.withLock { $0.answer = answer }
     }
 
@@ -78,7 +78,7 @@ final class ScriptedGateway: TextGateway {
 
 func message(
     _ number: Int = 1, _ text: String = "Your code is 123456", to: String = "+4915112345678"
-) -> TextMessage {
+) -> SMSMessage {
     let id = String(number)
-    return TextMessage(id: String(repeating: "0", count: 32 - id.count) + id, to: to, text: text)
+    return SMSMessage(id: String(repeating: "0", count: 32 - id.count) + id, to: to, text: text)
 }

@@ -37,8 +37,8 @@ struct RealKannelTests {
         let kannel = try await RunningKannel()
         try await Scene.with { scene in
             let gateways = [
-                WebGateway(name: "wrong", dialect: try dialect(kannel, .get, password: "wrong")),
-                WebGateway(name: "right", dialect: try dialect(kannel, .get, password: RunningKannel.password)),
+                HTTPGateway(name: "wrong", dialect: try dialect(kannel, .get, password: "wrong")),
+                HTTPGateway(name: "right", dialect: try dialect(kannel, .get, password: RunningKannel.password)),
             ]
             let exchange = scene.exchange(gateways, [.init(gateway: "wrong"), .init(gateway: "right")])
             let report = await scene.send(message(), over: exchange)

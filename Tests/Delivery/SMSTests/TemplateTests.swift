@@ -4,8 +4,8 @@ import Testing
 
 @Suite struct TemplateTests {
     private func filled(
-        _ text: String, _ escaping: TextTemplate.Escaping, _ value: String = "a b&c=\"<ü>'\\\n"
-    ) throws -> String { try TextTemplate(text).filled(escaping) { _ in value } }
+        _ text: String, _ escaping: RequestTemplate.Escaping, _ value: String = "a b&c=\"<ü>'\\\n"
+    ) throws -> String { try RequestTemplate(text).filled(escaping) { _ in value } }
 
     @Test func valuesMeanTheSameWhereTheyStand() throws {
         #expect(
@@ -17,12 +17,13 @@ import Testing
     }
 
     @Test func aValueIsNoTemplate() throws {
-        #expect(try TextTemplate("{from}: {text}").filled(.none) { $0 == .from ? "{text}" : "{to}" } == "{text}: {to}")
+        #expect(
+            try RequestTemplate("{from}: {text}").filled(.none) { $0 == .from ? "{text}" : "{to}" } == "{text}: {to}")
     }
 
     @Test func otherBracesAreBraces() throws {
         for text in ["{}", "{\"to\": 1}", "{ to }", "{to", "to}", "{{}}", "{1}", "{\"a\":{\"b\":[]}}"] {
-            let template = try TextTemplate(text)
+            let template = try RequestTemplate(text)
             #expect(template.gaps.isEmpty && template.filled(.json) { _ in "x" } == text, "\(text)")
         }
         #expect(try filled("{{to}}", .none, "x") == "{x}")
@@ -30,16 +31,16 @@ import Testing
 
     @Test func aSlipIsRefused() {
         for text in ["{tex}", "{To}", "x={phone}&y"] {
-            #expect(throws: TextTemplate.Malformed.self, "\(text)") { try TextTemplate(text) }
+            #expect(throws: RequestTemplate.Malformed.self, "\(text)") { try RequestTemplate(text) }
         }
     }
 
     @Test func bodiesAreWrittenByTheirType() {
-        let types: [(String, TextTemplate.Escaping?)] = [
+        let types: [(String, RequestTemplate.Escaping?)] = [
             ("application/json", .json), ("Application/JSON; charset=utf-8", .json), ("application/vnd.x+json", .json),
             ("application/x-www-form-urlencoded", .form), ("text/xml", .xml), ("application/soap+xml", .xml),
-            ("text/plain;charset=UTF-8", TextTemplate.Escaping.none), ("application/octet-stream", nil), ("", nil),
+            ("text/plain;charset=UTF-8", RequestTemplate.Escaping.none), ("application/octet-stream", nil), ("", nil),
         ]
-        for (type, escaping) in types { #expect(TextTemplate.Escaping(contentType: type) == escaping, "\(type)") }
+        for (type, escaping) in types { #expect(RequestTemplate.Escaping(contentType: type) == escaping, "\(type)") }
     }
 }

@@ -213,7 +213,7 @@ private struct Rig: Sendable {
     }
 
     @Test func aRefusalIsRememberedForAWhileAndOfSoMany() {
-        var refusals = Refusals()
+        var refusals = RefusedSubscriptions()
         let start = Instant(nanoseconds: 0)
         let news = (0..<2).map { _ in refusals.distrusted("a", "403", at: start) }
         #expect(news == [true, false])
@@ -226,7 +226,7 @@ private struct Rig: Sendable {
         refusals.trusted("a")
         let trusted = reasons("a", 31)
         #expect(trusted == [nil])
-        let last = Refusals.remembered
+        let last = RefusedSubscriptions.remembered
         for number in 0...last { _ = refusals.distrusted("\(number)", "403", at: start + .seconds(number)) }
         let left = reasons("0", last) + reasons("\(last)", last)
         #expect(left == [nil, "403"])

@@ -7,8 +7,8 @@ import Testing
         #expect(size.coding == coding)
         #expect(size.units == units)
         #expect(size.parts == parts)
-        #expect(MessageParts(text).coding == coding)
-        #expect(MessageParts(text).parts.count == parts)
+        #expect(MessageSegments(text).coding == coding)
+        #expect(MessageSegments(text).parts.count == parts)
     }
 
     @Test func lengths() {
@@ -33,32 +33,32 @@ import Testing
 
     @Test func anEscapeStaysWithWhatItEscapes() {
         let text = String(repeating: "a", count: 152) + "€" + String(repeating: "b", count: 100)
-        let parts = MessageParts(text).parts
+        let parts = MessageSegments(text).parts
         #expect(parts.map(\.count) == [152, 102])
         #expect(parts[1].prefix(2) == [0x1b, 0x65])
         // A place too few for the third: 76 pairs are 152 of 153.
-        let euros = MessageParts(String(repeating: "€", count: 153))
+        let euros = MessageSegments(String(repeating: "€", count: 153))
         #expect(euros.parts.map(\.count) == [152, 152, 2])
         #expect(TextSize(String(repeating: "€", count: 153)).parts == 3)
     }
 
     @Test func surrogatesStayTogether() {
         let text = String(repeating: "я", count: 66) + "😀" + "яяяя"
-        let parts = MessageParts(text).parts
+        let parts = MessageSegments(text).parts
         #expect(parts.map(\.count) == [132, 12])
         #expect(parts[1].prefix(4) == [0xd8, 0x3d, 0xde, 0x00])
-        #expect(MessageParts("я€").parts == [[0x04, 0x4f, 0x20, 0xac]])
+        #expect(MessageSegments("я€").parts == [[0x04, 0x4f, 0x20, 0xac]])
     }
 
     @Test func nothingIsLostWhereverItIsCut() {
         for lead in 0..<160 {
             let gsm = String(repeating: "x", count: lead) + String(repeating: "[]", count: 120)
-            #expect(MessageParts(gsm).parts.flatMap { $0 } == GSMText.encode(gsm))
-            #expect(MessageParts(gsm).parts.allSatisfy { $0.count <= 153 && $0.last != 0x1b })
+            #expect(MessageSegments(gsm).parts.flatMap { $0 } == GSMText.encode(gsm))
+            #expect(MessageSegments(gsm).parts.allSatisfy { $0.count <= 153 && $0.last != 0x1b })
             let wide = String(repeating: "ж", count: lead) + String(repeating: "😀", count: 70)
             let octets = wide.utf16.flatMap { [UInt8($0 >> 8), UInt8(truncatingIfNeeded: $0)] }
-            #expect(MessageParts(wide).parts.flatMap { $0 } == octets)
-            for part in MessageParts(wide).parts {
+            #expect(MessageSegments(wide).parts.flatMap { $0 } == octets)
+            for part in MessageSegments(wide).parts {
                 #expect(part.count <= 134)
                 let units = stride(from: 0, to: part.count, by: 2).map { UInt16(part[$0]) << 8 | UInt16(part[$0 + 1]) }
                 #expect(!String(decoding: units, as: UTF16.self).contains("\u{fffd}"))

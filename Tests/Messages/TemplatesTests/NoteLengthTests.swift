@@ -6,13 +6,13 @@ import Testing
 
 /// Text messages are paid for by the part.
 @Suite struct NoteLengths {
-    @Test(arguments: ["en", "de"], Note.allCases)
-    func fitsOnePartWhateverTheWebsiteIsCalled(_ language: String, _ note: Note) {
+    @Test(arguments: ["en", "de"], SMSTemplate.allCases)
+    func fitsOnePartWhateverTheWebsiteIsCalled(_ language: String, _ note: SMSTemplate) {
         for minutes in [1, 10] {
-            let values = WordingValues(
+            let values = TemplateValues(
                 website: String(repeating: "W", count: 128), code: Secret(utf8: "12345678"), minutes: minutes,
                 ip: "2001:db8:1234:5678:9abc:def0:1234:5678", place: String(repeating: "p", count: 100), service: "s")
-            let size = TextSize(Wording.builtIn.note(note, values, language: language).text)
+            let size = TextSize(MessageCatalog.builtIn.note(note, values, language: language).text)
             #expect(size.coding == .gsm7)
             #expect(size.parts == 1, "\(size.units)")
         }

@@ -5,21 +5,21 @@ import World
 @testable import Templates
 
 @Suite struct WordingTests {
-    private let values = WordingValues(
+    private let values = TemplateValues(
         website: "Bücher & Mehr", code: Secret(utf8: "012345"), minutes: 5, ip: "203.0.113.7", place: "Köln",
         service: "Kasse", device: "Telefon", time: Timestamp(rfc3339: "2026-11-22T01:02:03.456Z"))
 
-    private func file(_ name: String, _ text: String) -> WordingFile {
-        WordingFile(path: name, bytes: Array(text.utf8))
+    private func file(_ name: String, _ text: String) -> CatalogFile {
+        CatalogFile(path: name, bytes: Array(text.utf8))
     }
 
     private func entry(_ key: String, _ text: String) -> String {
         "msgctxt \"\(key)\"\nmsgid \"x\"\nmsgstr \"\(text)\"\n\n"
     }
 
-    private func faults(_ files: WordingFile...) -> [String] {
-        do throws(WordingFaults) {
-            _ = try Wording(files)
+    private func faults(_ files: CatalogFile...) -> [String] {
+        do throws(CatalogFaults) {
+            _ = try MessageCatalog(files)
             return []
         } catch { return error.all.map(\.description) }
     }
@@ -28,8 +28,8 @@ import World
 
     @Test(arguments: ["en", "de"])
     func bothLanguagesSayEverything(_ language: String) {
-        for letter in Letter.allCases {
-            let worded = Wording.builtIn.letter(letter, values, language: language)
+        for letter in MailTemplate.allCases {
+            let worded = MessageCatalog.builtIn.letter(letter, values, language: language)
             #expect(worded.language == language)
             #expect(worded.subject.contains("Bücher & Mehr"))
             #expect(!worded.subject.contains("\n"))
@@ -51,21 +51,21 @@ import World
     @Test func countsMinutes() {
         var one = values
         one.minutes = 1
-        let note = { (values: WordingValues, language: String) in
-            Wording.builtIn.note(.loginCode, values, language: language).text
+        let note = { (values: TemplateValues, language: String) in
+            MessageCatalog.builtIn.note(.loginCode, values, language: language).text
         }
         #expect(note(one, "en").contains("for 1 minute."))
         #expect(note(values, "en").contains("for 5 minutes."))
         #expect(note(one, "de").contains("1 Minute gültig"))
         #expect(note(values, "de").contains("5 Minuten gültig"))
-        #expect(WordingValues.minutes(left: .seconds(299)) == 4)
-        #expect(WordingValues.minutes(left: .seconds(59)) == 1)
-        #expect(WordingValues.minutes(left: .seconds(-5)) == 1)
+        #expect(TemplateValues.minutes(left: .seconds(299)) == 4)
+        #expect(TemplateValues.minutes(left: .seconds(59)) == 1)
+        #expect(TemplateValues.minutes(left: .seconds(-5)) == 1)
     }
 
     @Test func lettersAndNotesPrintNothing() {
-        let letter = Wording.builtIn.letter(.loginCode, values, language: nil)
-        let note = Wording.builtIn.note(.loginCode, values, language: nil)
+        let letter = MessageCatalog.builtIn.letter(.loginCode, values, language: nil)
+        let note = MessageCatalog.builtIn.note(.loginCode, values, language: nil)
         var dumped = ""
         dump(letter, to: &dumped)
         dump(note, to: &dumped)
@@ -77,24 +77,24 @@ import World
     @Test func valuesCannotBreakLines() {
         var bad = values
         bad.website = "Evil\r\nBcc: all@example.com\u{2028}\u{202e}\u{0}x"
-        let letter = Wording.builtIn.letter(.loginCode, bad, language: "en")
+        let letter = MessageCatalog.builtIn.letter(.loginCode, bad, language: "en")
         #expect(letter.subject == "Your login code for Evil Bcc: all@example.com x")
         #expect(!letter.text.contains("\r") && !letter.text.contains("\u{202e}"))
         bad.website = "\n"
-        #expect(Wording.builtIn.letter(.loginCode, bad, language: "en").subject == "Your login code for ?")
+        #expect(MessageCatalog.builtIn.letter(.loginCode, bad, language: "en").subject == "Your login code for ?")
     }
 
     @Test func longNamesAreCut() {
         var long = values
         long.website = String(repeating: "ä", count: 500)
-        let note = Wording.builtIn.note(.addressCode, long, language: "en").text
+        let note = MessageCatalog.builtIn.note(.addressCode, long, language: "en").text
         #expect(note.contains(String(repeating: "ä", count: 57) + "..., valid"))
-        #expect(Wording.builtIn.letter(.loginCode, long, language: "en").subject.count < 160)
+        #expect(MessageCatalog.builtIn.letter(.loginCode, long, language: "en").subject.count < 160)
     }
 
     @Test func whatIsNotKnownIsNotSaid() {
-        let bare = WordingValues(website: "Example", code: Secret(utf8: "1"), minutes: 5, ip: "", place: " ")
-        let text = Wording.builtIn.letter(.loginCode, bare, language: "en").text
+        let bare = TemplateValues(website: "Example", code: Secret(utf8: "1"), minutes: 5, ip: "", place: " ")
+        let text = MessageCatalog.builtIn.letter(.loginCode, bare, language: "en").text
         for word in ["Service", "Address", "Place", "\n\n\n"] { #expect(!text.contains(word)) }
     }
 
@@ -105,7 +105,7 @@ import World
         ("fr-CH, fr;q=0.9, de;q=0.8, en;q=0.7", "de"), ("en-GB", "en"),
     ])
     func findsTheLanguage(_ asked: String?, _ found: String) {
-        #expect(Wording.builtIn.note(.loginCode, values, language: asked).language == found)
+        #expect(MessageCatalog.builtIn.note(.loginCode, values, language: asked).language == found)
     }
 
     @Test func anybodyCanAddALanguage() throws {
@@ -124,7 +124,7 @@ import World
             "{minutes} minuty."
             msgstr[2] "{code} – kod do {website}, ważny {minutes} minut."
             """
-        let wording = try Wording([file("/etc/words/pl.po", polish)])
+        let wording = try MessageCatalog([file("/etc/words/pl.po", polish)])
         #expect(wording.languages == ["de", "en", "pl"])
         var values = values
         let said = { (minutes: Int) in
@@ -140,7 +140,7 @@ import World
     }
 
     @Test func anOperatorsWordsTakeThePlaceOfTheBuiltIn() throws {
-        let wording = try Wording([
+        let wording = try MessageCatalog([
             file("de.po", entry("mail.login.subject", "Code von {website}")),
             file("de_AT.po", entry("sms.login", "Servus, {code}")),
         ])
@@ -152,7 +152,7 @@ import World
     }
 
     @Test func whatIsNotTranslatedYetIsLeftOut() throws {
-        let wording = try Wording([
+        let wording = try MessageCatalog([
             file("de.po", "#, fuzzy\n" + entry("sms.login", "Falsch {code}") + entry("sms.address", "")),
             file("fr.po", ""),
         ])
@@ -209,7 +209,7 @@ import World
         #expect(faults(file("a.po", "")).count == 1)
         #expect(
             faults(file("pt-BR.po", ""), file("pt_BR.po", "")) == ["pt_BR.po:1: is of the same language as pt-BR.po"])
-        #expect(faults(WordingFile(path: "fr.po", bytes: Array("# a\n# ".utf8) + [0xff])) == ["fr.po:2: is not UTF-8"])
+        #expect(faults(CatalogFile(path: "fr.po", bytes: Array("# a\n# ".utf8) + [0xff])) == ["fr.po:2: is not UTF-8"])
     }
 
     @Test func everythingThatIsWrongIsSaidAtOnce() {
@@ -220,13 +220,13 @@ import World
 
     @Test func linesMayEndAsWindowsEndsThem() throws {
         let text = "msgctxt \"sms.login\"\r\nmsgid \"x\"\r\nmsgstr \"Bonjour {code}\"\r\n"
-        let wording = try Wording([file("fr.po", "\u{feff}" + text)])
+        let wording = try MessageCatalog([file("fr.po", "\u{feff}" + text)])
         #expect(wording.note(.loginCode, values, language: "fr").text == "Bonjour 012345")
     }
 
     @Test func aBookGivesWhatWasPutInLast() throws {
-        let book = WordingBook()
-        book.replace(try Wording([file("fr.po", entry("sms.login", "Bonjour {code}"))]))
+        let book = CurrentCatalog()
+        book.replace(try MessageCatalog([file("fr.po", entry("sms.login", "Bonjour {code}"))]))
         #expect(book.current.languages == ["de", "en", "fr"])
     }
 }

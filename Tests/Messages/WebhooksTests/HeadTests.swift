@@ -66,7 +66,8 @@ import World
         #expect(Published.fault(of: fields) == nil)
     }
 
-    @Test("Each stands there once", arguments: WebhookHead.Field.allCases) func repeated(field: WebhookHead.Field) {
+    @Test("Each stands there once", arguments: WebhookHeaders.Field.allCases) func repeated(field: WebhookHeaders.Field)
+    {
         let again = Published.fields().first { $0.name == field.rawValue }.map { [$0] } ?? []
         #expect(Published.fault(of: Published.fields() + again) == .repeated(field))
     }
@@ -85,7 +86,7 @@ import World
     /// Id, time and body are parted by full stops, so none of them may be moved into another.
     @Test func nothingMovesFromOnePartToAnother() throws {
         let secret = try #require(WebhookSecret(Published.secret))
-        let head = WebhookHead(
+        let head = WebhookHeaders(
             id: try #require(WebhookID("a")), body: Array("1614265330.x".utf8), at: Published.now, secrets: [secret])
         let moved = Published.fields(id: "a.1614265330", signature: head.fields[2].value)
         #expect(Published.fault(of: moved, body: Array("x".utf8)) == .malformed(.id))
@@ -94,7 +95,7 @@ import World
     @Test(arguments: [[], Array("{}".utf8), [0, 0xff, 0x2e, 0x0a]] as [[UInt8]]) func anyBody(body: [UInt8]) throws {
         let secret = try #require(WebhookSecret(Published.secret))
         let now = Timestamp(milliseconds: 1_800_000_000_999)
-        let head = WebhookHead(id: try #require(WebhookID("a")), body: body, at: now, secrets: [secret])
+        let head = WebhookHeaders(id: try #require(WebhookID("a")), body: body, at: now, secrets: [secret])
         #expect(head.sentAt == Timestamp(seconds: 1_800_000_000))
         let read = try WebhookCheck(secrets: [secret]).verify(head.fields, body: body, at: now)
         #expect(read == head)

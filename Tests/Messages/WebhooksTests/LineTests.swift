@@ -2,16 +2,16 @@ import Testing
 import Webhooks
 import World
 
-private typealias Line = CallLine<Int, String>
-private typealias Effect = CallLine<Int, String>.Effect
+private typealias Line = WebhookQueue<Int, String>
+private typealias Effect = WebhookQueue<Int, String>.Effect
 
 @Suite("The calls to one website") struct Lines {
     private let now = Timestamp(seconds: 1_800_000_000)
     private static let soon = Timestamp(seconds: 1_800_000_005)
-    private let bad = CallOutcome.answered(status: 500)
-    private let good = CallOutcome.answered(status: 200)
+    private let bad = WebhookOutcome.answered(status: 500)
+    private let good = WebhookOutcome.answered(status: 200)
 
-    private func line(_ entries: Line.Entry..., standing: CallStanding = CallStanding()) -> Line {
+    private func line(_ entries: Line.Entry..., standing: WebhookHealth = WebhookHealth()) -> Line {
         var line = Line(standing)
         for entry in entries { line.add(entry) }
         return line
@@ -55,7 +55,7 @@ private typealias Effect = CallLine<Int, String>.Effect
         var line = Line()
         for entry in entries(0..<6) { line.add(entry) }
         #expect(leaving(&line) == [0, 1, 2, 3])
-        let busy = CallOutcome.answered(status: 429, wish: .seconds(600))
+        let busy = WebhookOutcome.answered(status: 429, wish: .seconds(600))
         _ = line.end(0, busy, at: now, chance: 0)
         #expect(line.room(at: now) == 0)
         let standing = line.standing
@@ -83,8 +83,8 @@ private typealias Effect = CallLine<Int, String>.Effect
 
     @Test(
         "One that has too much to do is asked one at a time at once",
-        arguments: [.answered(status: 429), .answered(status: 503), .unanswered(.timeout)] as [CallOutcome])
-    func busy(outcome: CallOutcome) {
+        arguments: [.answered(status: 429), .answered(status: 503), .unanswered(.timeout)] as [WebhookOutcome])
+    func busy(outcome: WebhookOutcome) {
         var line = Line()
         for entry in entries(0..<6) { line.add(entry) }
         _ = line.next(at: now)
@@ -191,8 +191,8 @@ private typealias Effect = CallLine<Int, String>.Effect
                 .unsent, .again(1, at: Timestamp(seconds: 1_800_000_001), failures: 0),
                 .again(1, at: Timestamp(seconds: 1_800_000_001), failures: 7)
             ),
-        ] as [(CallOutcome, Effect, Effect)])
-    private func effects(outcome: CallOutcome, first: Effect, last: Effect) {
+        ] as [(WebhookOutcome, Effect, Effect)])
+    private func effects(outcome: WebhookOutcome, first: Effect, last: Effect) {
         for (failures, effect) in [(0, first), (7, last)] {
             var line = line(.init(1, failures: failures))
             _ = line.next(at: now)
@@ -217,7 +217,7 @@ private typealias Effect = CallLine<Int, String>.Effect
     }
 
     @Test func daysOfFailuresDisableWithOneNotice() {
-        let standing = CallStanding(.failing(since: now - .seconds(3 * 86_400), tries: 9))
+        let standing = WebhookHealth(.failing(since: now - .seconds(3 * 86_400), tries: 9))
         var line = line(.init(1), .init(2, failures: 7), standing: standing)
         #expect(leaving(&line) == [1])
         #expect(
@@ -228,7 +228,7 @@ private typealias Effect = CallLine<Int, String>.Effect
     }
 
     @Test func aLastTryIsALastTryEvenThen() {
-        let standing = CallStanding(.failing(since: now - .seconds(3 * 86_400), tries: 9))
+        let standing = WebhookHealth(.failing(since: now - .seconds(3 * 86_400), tries: 9))
         var line = line(.init(1, failures: 7), standing: standing)
         #expect(leaving(&line) == [1])
         #expect(line.end(1, bad, at: now, chance: 0) == [.dead(1, failures: 8), .disabled(.failures)])
@@ -237,11 +237,11 @@ private typealias Effect = CallLine<Int, String>.Effect
     @Test func anOperatorDisablesAndEnables() {
         var line = line(.init(1), .init(2), .init(3), .init(4), .init(5, failures: 1))
         #expect(leaving(&line) == [1, 2, 3, 4])
-        #expect(line.follow(CallStanding(.disabled(.operator, since: now))) == [.shelved(5, failures: 1)])
+        #expect(line.follow(WebhookHealth(.disabled(.operator, since: now))) == [.shelved(5, failures: 1)])
         #expect(line.end(1, good, at: now, chance: 0) == [.delivered(1)])
         #expect(line.end(2, bad, at: now, chance: 0) == [.shelved(2, failures: 1)])
         #expect(line.end(3, .unsent, at: now, chance: 0) == [.shelved(3, failures: 0)])
-        #expect(line.follow(CallStanding()) == [])
+        #expect(line.follow(WebhookHealth()) == [])
         #expect(line.room(at: now) == 3)
     }
 
@@ -249,13 +249,13 @@ private typealias Effect = CallLine<Int, String>.Effect
         var line = line(.init(1), .init(2))
         _ = line.next(at: now)
         _ = line.end(1, .answered(status: 429, wish: .seconds(600)), at: now, chance: 0)
-        _ = line.follow(CallStanding(.disabled(.operator, since: now)))
-        _ = line.follow(CallStanding())
+        _ = line.follow(WebhookHealth(.disabled(.operator, since: now)))
+        _ = line.follow(WebhookHealth())
         #expect(line.room(at: now) == 4)
     }
 
     @Test func whatWaitsIsDueWhenItIsBack() {
-        let standing = CallStanding(.failing(since: now - .seconds(300), tries: 3))
+        let standing = WebhookHealth(.failing(since: now - .seconds(300), tries: 3))
         var line = line(.init(1), .init(2), standing: standing)
         #expect(leaving(&line) == [1])
         #expect(line.end(1, good, at: now, chance: 0) == [.delivered(1), .recovered])

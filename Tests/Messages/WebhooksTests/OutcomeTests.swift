@@ -33,15 +33,15 @@ import Webhooks
             (.unanswered(.untrusted), .failed(isBusy: false, wish: nil), "certificate not trusted"),
             (.unanswered(.broken), .failed(isBusy: false, wish: nil), "connection broke"),
             (.unsent, .nothing, "busy here"),
-        ] as [(CallOutcome, CallOutcome.Meaning, String?)])
-    func meaning(outcome: CallOutcome, meaning: CallOutcome.Meaning, reason: String?) {
+        ] as [(WebhookOutcome, WebhookOutcome.Meaning, String?)])
+    func meaning(outcome: WebhookOutcome, meaning: WebhookOutcome.Meaning, reason: String?) {
         #expect(outcome.meaning == meaning)
         #expect(outcome.reason == reason)
     }
 
     /// They stand in a column of 64 characters.
-    @Test(arguments: CallOutcome.Silence.allCases) func reasonsAreShort(silence: CallOutcome.Silence) {
-        let reason = CallOutcome.unanswered(silence).reason ?? ""
+    @Test(arguments: WebhookOutcome.Silence.allCases) func reasonsAreShort(silence: WebhookOutcome.Silence) {
+        let reason = WebhookOutcome.unanswered(silence).reason ?? ""
         #expect((1...64).contains(reason.utf8.count))
     }
 }

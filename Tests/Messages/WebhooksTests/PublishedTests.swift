@@ -5,7 +5,7 @@ import World
 
 @Suite("What Standard Webhooks publishes") struct PublishedVectors {
     @Test(arguments: [Published.secret, "whsec_" + Published.secret]) func signing(secret: String) throws {
-        let head = WebhookHead(
+        let head = WebhookHeaders(
             id: try #require(WebhookID(Published.id)), body: Published.body, at: Published.now,
             secrets: [try #require(WebhookSecret(secret))])
         #expect(head.fields.map(\.name) == ["webhook-id", "webhook-timestamp", "webhook-signature"])
@@ -16,7 +16,7 @@ import World
         #expect(Published.fault(of: Published.fields(), secrets: [secret]) == nil)
     }
 
-    @Test("Each field is needed", arguments: WebhookHead.Field.allCases) func missing(field: WebhookHead.Field) {
+    @Test("Each field is needed", arguments: WebhookHeaders.Field.allCases) func missing(field: WebhookHeaders.Field) {
         let fields = Published.fields().filter { $0.name != field.rawValue }
         #expect(Published.fault(of: fields) == .missing(field))
     }

@@ -21,7 +21,7 @@ struct Reference {
     private func webhook(
         _ body: String, for secret: WebhookSecret, by secrets: [WebhookSecret], at sent: Timestamp
     ) throws -> [String] {
-        let head = WebhookHead(
+        let head = WebhookHeaders(
             id: try #require(WebhookID("0123456789abcdef0123456789abcdef")), body: Array(body.utf8), at: sent,
             secrets: secrets)
         return [plain(secret)] + head.fields.map(\.value) + [body]
@@ -49,7 +49,9 @@ struct Reference {
             ])
         let faults: [WebhookFault] = [.signature, .signature, .tooOld, .tooNew]
         for (webhook, fault) in zip(given, faults) {
-            let fields = zip(WebhookHead.Field.allCases.map(\.rawValue), webhook[1...3]).map { (name: $0, value: $1) }
+            let fields = zip(WebhookHeaders.Field.allCases.map(\.rawValue), webhook[1...3]).map {
+                (name: $0, value: $1)
+            }
             #expect(
                 Published.fault(of: fields, body: Array(webhook[4].utf8), secrets: [webhook[0]], at: now) == fault)
         }
@@ -59,7 +61,7 @@ struct Reference {
         let signed = try await ReferenceLibrary.signed(bodies.enumerated().map { [plain(secret), "msg_\($0)", $1] })
         try #require(signed.count == bodies.count)
         for (fields, body) in zip(signed, bodies) {
-            let named = zip(WebhookHead.Field.allCases.map(\.rawValue), fields).map { (name: $0, value: $1) }
+            let named = zip(WebhookHeaders.Field.allCases.map(\.rawValue), fields).map { (name: $0, value: $1) }
             let check = WebhookCheck(secrets: [former, secret])
             try check.verify(named, body: Array(body.utf8), at: SystemTime().now())
         }

@@ -12,7 +12,7 @@ import World
             (.max, nil), (-1, 0),
         ] as [(Int, Int64?)])
     func pauses(failures: Int, seconds: Int64?) {
-        let due = CallSchedule.standard.next(failures: failures, at: now, chance: 0)
+        let due = RetrySchedule.standard.next(failures: failures, at: now, chance: 0)
         #expect(due == seconds.map { now + .seconds($0) })
     }
 
@@ -26,12 +26,12 @@ import World
             (1, 36_001, 36_000), (1, 4_000_000_000, 36_000),
         ] as [(Int, Int64, Int64)])
     func wishes(failures: Int, wish: Int64, seconds: Int64) {
-        let due = CallSchedule.standard.next(failures: failures, wish: .seconds(wish), at: now, chance: 0)
+        let due = RetrySchedule.standard.next(failures: failures, wish: .seconds(wish), at: now, chance: 0)
         #expect(due == now + .seconds(seconds))
     }
 
     @Test func noWishIsAnotherTry() {
-        #expect(CallSchedule.standard.next(failures: 8, wish: .seconds(1), at: now, chance: 0) == nil)
+        #expect(RetrySchedule.standard.next(failures: 8, wish: .seconds(1), at: now, chance: 0) == nil)
     }
 
     @Test(
@@ -39,8 +39,8 @@ import World
         arguments: [(0, 7_200_000), (0.5, 8_100_000), (1, 9_000_000), (-1, 7_200_000), (7, 9_000_000)]
             as [(Double, Int64)])
     func chance(chance: Double, milliseconds: Int64) {
-        #expect(CallSchedule.standard.next(failures: 4, at: now, chance: chance) == now + .milliseconds(milliseconds))
-        let wish = CallSchedule.standard.next(failures: 1, wish: .seconds(7200), at: now, chance: chance)
+        #expect(RetrySchedule.standard.next(failures: 4, at: now, chance: chance) == now + .milliseconds(milliseconds))
+        let wish = RetrySchedule.standard.next(failures: 1, wish: .seconds(7200), at: now, chance: chance)
         #expect(wish == now + .milliseconds(milliseconds))
     }
 
@@ -48,7 +48,7 @@ import World
     @Test(arguments: [0, 0.999]) func theLastTryIsMoreThanADayAfterTheFirst(chance: Double) {
         var due = now
         var tries = 1
-        while let next = CallSchedule.standard.next(failures: tries, at: due, chance: chance) {
+        while let next = RetrySchedule.standard.next(failures: tries, at: due, chance: chance) {
             due = next
             tries += 1
         }

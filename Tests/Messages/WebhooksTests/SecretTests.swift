@@ -80,7 +80,7 @@ import World
     func bothAreSignedWith(byte: UInt8) throws {
         let secrets = WebhookSecrets(current: try secret(1)).rotated(to: try secret(2), at: now)
         let body = Array("{}".utf8)
-        let head = WebhookHead(
+        let head = WebhookHeaders(
             id: try #require(WebhookID("a")), body: body, at: now, secrets: secrets.valid(at: now))
         let check = WebhookCheck(secrets: [try secret(byte)])
         try check.verify(head.fields, body: body, at: now)

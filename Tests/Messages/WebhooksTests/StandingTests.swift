@@ -4,17 +4,17 @@ import World
 
 @Suite("How it stands with a website") struct Standings {
     private let start = Timestamp(seconds: 1_800_000_000)
-    private let failed = CallOutcome.Meaning.failed(isBusy: false, wish: nil)
+    private let failed = WebhookOutcome.Meaning.failed(isBusy: false, wish: nil)
 
     /// Fails at these seconds, and gives what the last of them changed.
-    private func fail(_ standing: inout CallStanding, at seconds: some Sequence<Int64>) -> [CallStanding.Change] {
+    private func fail(_ standing: inout WebhookHealth, at seconds: some Sequence<Int64>) -> [WebhookHealth.Change] {
         seconds.compactMap { standing.note(failed, at: start + .seconds($0)) }
     }
 
     private let days3: Int64 = 3 * 86_400
 
     @Test func itIsGivenUpAfterDaysWithOneNotice() {
-        var standing = CallStanding()
+        var standing = WebhookHealth()
         #expect(fail(&standing, at: stride(from: 0, to: days3, by: 3600)).isEmpty)
         #expect(standing.state == .failing(since: start, tries: 72))
         #expect(fail(&standing, at: [days3, days3 + 1]) == [.disabled(.failures)])
@@ -22,13 +22,13 @@ import World
     }
 
     @Test func onlyOftenEnough() {
-        var standing = CallStanding()
+        var standing = WebhookHealth()
         #expect(fail(&standing, at: (0..<9).map { days3 * $0 }).isEmpty)
         #expect(fail(&standing, at: [days3 * 9]) == [.disabled(.failures)])
     }
 
     @Test func oneSuccessBeginsItAnew() {
-        var standing = CallStanding()
+        var standing = WebhookHealth()
         _ = fail(&standing, at: stride(from: 0, to: days3, by: 3600))
         #expect(standing.note(.delivered, at: start + .seconds(days3)) == .recovered)
         #expect(standing.state == .working)
@@ -40,7 +40,7 @@ import World
         arguments: [(1, 86_400, false), (2, 86_400, false), (3, 299, false), (3, 300, true), (50, 301, true)]
             as [(Int64, Int64, Bool)])
     func recovery(tries: Int64, seconds: Int64, isNews: Bool) {
-        var standing = CallStanding()
+        var standing = WebhookHealth()
         _ = fail(&standing, at: 0..<tries)
         #expect(standing.isDown == (tries >= 3))
         let change = standing.note(.delivered, at: start + .seconds(seconds))
@@ -49,7 +49,7 @@ import World
     }
 
     @Test func gone() {
-        var standing = CallStanding()
+        var standing = WebhookHealth()
         #expect(standing.note(.gone, at: start) == .disabled(.gone))
         #expect(standing.note(.gone, at: start) == nil)
         #expect(standing.isDisabled)
@@ -57,16 +57,16 @@ import World
 
     @Test(
         "What was under way enables nothing",
-        arguments: [.delivered, .gone, .nothing, .failed(isBusy: true, wish: nil)] as [CallOutcome.Meaning])
-    func stays(meaning: CallOutcome.Meaning) {
-        var standing = CallStanding()
+        arguments: [.delivered, .gone, .nothing, .failed(isBusy: true, wish: nil)] as [WebhookOutcome.Meaning])
+    func stays(meaning: WebhookOutcome.Meaning) {
+        var standing = WebhookHealth()
         #expect(standing.disable(.operator, at: start) == .disabled(.operator))
         #expect(standing.note(meaning, at: start + .seconds(days3)) == nil)
         #expect(standing.state == .disabled(.operator, since: start))
     }
 
     @Test func anOperatorEnablesIt() {
-        var standing = CallStanding()
+        var standing = WebhookHealth()
         #expect(standing.enable() == false)
         _ = fail(&standing, at: (0...9).map { days3 * $0 })
         #expect(standing.isDisabled)
@@ -76,13 +76,13 @@ import World
     }
 
     @Test func whatWasNoTryChangesNothing() {
-        var standing = CallStanding(.failing(since: start, tries: 2))
+        var standing = WebhookHealth(.failing(since: start, tries: 2))
         #expect(standing.note(.nothing, at: start + .seconds(days3)) == nil)
         #expect(standing.state == .failing(since: start, tries: 2))
     }
 
     @Test func aClockThatIsSetBackGivesNobodyUp() {
-        var standing = CallStanding()
+        var standing = WebhookHealth()
         #expect(fail(&standing, at: (0..<50).map { -days3 * $0 }).isEmpty)
     }
 }

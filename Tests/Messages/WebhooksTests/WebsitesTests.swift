@@ -5,7 +5,7 @@ import World
 
 /// Websites with their lines, and what stands in for the store: calls with their due times. Virtual time; by a seed.
 private struct Websites {
-    typealias Line = CallLine<Int, Int>
+    typealias Line = WebhookQueue<Int, Int>
 
     struct Call {
         let website: Int
@@ -23,9 +23,9 @@ private struct Websites {
     var now = Timestamp(seconds: 1_800_000_000)
     var calls: [Call] = []
     var lines: [Line]
-    var notices: [(website: Int, reason: CallStanding.Reason)] = []
+    var notices: [(website: Int, reason: WebhookHealth.Reason)] = []
     var mostUnderWay = 0
-    private var underWay: [(call: Int, ends: Timestamp, outcome: CallOutcome)] = []
+    private var underWay: [(call: Int, ends: Timestamp, outcome: WebhookOutcome)] = []
 
     init(_ count: Int, seed: UInt64) {
         chance = SeededRandomness(seed: seed)
@@ -58,7 +58,7 @@ private struct Websites {
 
     /// Until everything has come to its end, or for so long.
     mutating func run(
-        for limit: Duration, _ answer: (_ website: Int, Timestamp) -> (after: Duration, CallOutcome)
+        for limit: Duration, _ answer: (_ website: Int, Timestamp) -> (after: Duration, WebhookOutcome)
     ) {
         let end = now + limit
         while now <= end {
@@ -82,7 +82,7 @@ private struct Websites {
     private var resting: [Timestamp] { lines.compactMap { $0.restEnd(at: now) } }
     private var waiting: [Timestamp] { calls.filter { !$0.isHeld }.compactMap(\.due) }
 
-    private mutating func act(_ call: Int, _ outcome: CallOutcome) {
+    private mutating func act(_ call: Int, _ outcome: WebhookOutcome) {
         let website = calls[call].website
         let chance = Double(chance.number(below: 1000)) / 1000
         for effect in lines[website].end(call, outcome, at: now, chance: chance) {
@@ -122,7 +122,7 @@ private struct Websites {
 }
 
 @Suite("Many websites") struct ManyWebsites {
-    private let good = (after: Duration.milliseconds(20), CallOutcome.answered(status: 204))
+    private let good = (after: Duration.milliseconds(20), WebhookOutcome.answered(status: 204))
 
     @Test(
         "One that is slow, dead or wild delays no other",
@@ -131,8 +131,8 @@ private struct Websites {
             (.seconds(14), .answered(status: 200)), (.milliseconds(5), .answered(status: 302)),
             (.milliseconds(5), .answered(status: 429, wish: .seconds(3600))),
             (.milliseconds(5), .unanswered(.refusedAddress)), (.milliseconds(5), .answered(status: 410)),
-        ] as [(Duration, CallOutcome)])
-    func isolation(after: Duration, outcome: CallOutcome) {
+        ] as [(Duration, WebhookOutcome)])
+    func isolation(after: Duration, outcome: WebhookOutcome) {
         var websites = Websites(3, seed: 1)
         for thread in 0..<300 { websites.happen(at: thread % 3, thread: thread, ranks: 0..<1) }
         websites.run(for: .seconds(60)) { website, _ in website == 0 ? (after, outcome) : good }

@@ -105,10 +105,10 @@ import World
     // MARK: What is said no to
 
     @Test(arguments: [
-        (TestMailServer.Verb.greeting, SMTPStage.connection), (.sender, .sender), (.recipient, .recipient),
+        (TestMailServer.Verb.greeting, SMTPPhase.connection), (.sender, .sender), (.recipient, .recipient),
         (.data, .data), (.dot, .content),
     ])
-    func tellsWhoRefusedWhat(_ verb: TestMailServer.Verb, _ stage: SMTPStage) async throws {
+    func tellsWhoRefusedWhat(_ verb: TestMailServer.Verb, _ stage: SMTPPhase) async throws {
         let test = try await TestMailServer.start {
             $0.faults = [verb: [.answer("451 4.3.0 later"), .answer("554-5.7.1 never\r\n554 5.7.1 ever")]]
         }

@@ -117,7 +117,7 @@ import World
             return withUnsafeBytes(of: six) { Array($0) }
         }
         let may = { (host: String, needsLoopback: Bool) in
-            let mail = SMTPMail([], needsLoopback: needsLoopback)
+            let mail = RunningMail([], needsLoopback: needsLoopback)
             return try socketAddress(host).withUnsafeBytes { mail.mayConnect(to: $0) }
         }
         for host in ["127.0.0.1", "127.8.9.10", "::1"] { #expect(try may(host, true)) }

@@ -98,7 +98,7 @@ struct Scene: Sendable {
 }
 
 /// Has a server answer nothing on its first connection.
-final class SilentStart: ServerKeeper {
+final class SilentStart: ServerController {
     private(set) var connections = 0
     /// Called when a request has come there.
     var heard: () -> Void = {}
@@ -108,9 +108,11 @@ final class SilentStart: ServerKeeper {
         return .serve
     }
 
-    func opened(_ connection: ServerConnection) -> any ConnectionKeeper { Line(self, isSilent: connection.number == 1) }
+    func opened(_ connection: ServerConnection) -> any ConnectionController {
+        Line(self, isSilent: connection.number == 1)
+    }
 
-    private final class Line: ConnectionKeeper {
+    private final class Line: ConnectionController {
         let start: SilentStart
         let isSilent: Bool
 
@@ -132,7 +134,7 @@ final class RawServer {
     private let listener: Listener
     private let bytes: [UInt8]
     private let again: Bool
-    private var watches: [Int32: Watch] = [:]
+    private var watches: [Int32: DescriptorWatcher] = [:]
     private(set) var connections = 0
     private(set) var heard: [UInt8] = []
     /// Called when somebody has said something.

@@ -122,7 +122,7 @@ struct EventLoopTests {
 
     /// The loop looks at its descriptors after each portion.
     @Test func thousandsOfTimersDueAtOnceFireInPortions() async throws {
-        final class Listener: TurnEnd {
+        final class Listener: TurnEndObserver {
             let ended: () -> Void
             init(_ ended: @escaping () -> Void) { self.ended = ended }
             func turnEnded() { ended() }
@@ -158,7 +158,7 @@ struct EventLoopTests {
         try await withLoop { loop in
             let told = await loop.perform {
                 await withUnsafeContinuation { (continuation: UnsafeContinuation<Readiness, Never>) in
-                    let box = Box<Watch?>(nil)
+                    let box = Box<DescriptorWatcher?>(nil)
                     box.value = try? loop.watch(fd: reader, .read) { readiness in
                         precondition(loop.isCurrent)
                         box.value?.cancel()
@@ -231,7 +231,7 @@ private actor Counter {
     }
 }
 
-private final class Recorder: TurnEnd, Sendable {
+private final class Recorder: TurnEndObserver, Sendable {
     let log = Shared<[String]>([])
     func turnEnded() { log.withLock { $0.append("end") } }
 }

@@ -328,7 +328,7 @@ struct AdmissionTableTests {
 
 struct MemoryReturnTests {
     @Test func memoryIsReturnedOnceAfterALargeFall() {
-        var memory = MemoryReturn()
+        var memory = MemoryTrimmer()
         memory.grown(to: 1_000)
         var returned: [Int] = []
         for count in stride(from: 999, through: 0, by: -1) where memory.shrunk(to: count) { returned.append(count) }

@@ -7,7 +7,7 @@ import Testing
 @testable import HTTP2
 
 /// Does as the test says, and keeps what it was told.
-private final class TestKeeper: ServerKeeper {
+private final class TestKeeper: ServerController {
     struct Told: Sendable {
         var handled: [Int32] = []
         var closed: [Int32] = []
@@ -34,12 +34,12 @@ private final class TestKeeper: ServerKeeper {
 
     func admit(_ number: Int) -> Admission { admission(number) }
 
-    func opened(_ connection: ServerConnection) -> any ConnectionKeeper {
+    func opened(_ connection: ServerConnection) -> any ConnectionController {
         whenOpened(connection)
         return Kept(connection, whenHandled, told)
     }
 
-    private final class Kept: ConnectionKeeper {
+    private final class Kept: ConnectionController {
         private let connection: ServerConnection
         private let whenHandled: Handled
         private let told: Shared<Told>

@@ -39,12 +39,12 @@ private final class Bench: Sendable {
     let loop: EventLoop
     let answers = Shared<[Int]>([])
     let ends = Shared(0)
-    private let holdEnds: LoopBound<HoldEnds>
+    private let holdEnds: LoopBound<HeldRequestCompleter>
 
     init() {
         let loop = EventLoop.simulated(name: "sim", time: time, pick: { _ in 0 })
         self.loop = loop
-        holdEnds = loop.asCurrent { LoopBound(HoldEnds(loop: loop), on: loop) }
+        holdEnds = loop.asCurrent { LoopBound(HeldRequestCompleter(loop: loop), on: loop) }
     }
 
     @discardableResult

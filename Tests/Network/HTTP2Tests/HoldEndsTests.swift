@@ -16,13 +16,13 @@ struct HoldEndsTests {
 
     private let time = VirtualTime()
     private let loop: EventLoop
-    private let holdEnds: LoopBound<HoldEnds>
+    private let holdEnds: LoopBound<HeldRequestCompleter>
     private let course = Shared(Course())
 
     init() {
         let loop = EventLoop.simulated(name: "sim", time: time, pick: { _ in 0 })
         self.loop = loop
-        holdEnds = loop.asCurrent { LoopBound(HoldEnds(loop: loop), on: loop) }
+        holdEnds = loop.asCurrent { LoopBound(HeldRequestCompleter(loop: loop), on: loop) }
     }
 
     /// A held request, with an end that takes a while or none.
@@ -65,10 +65,10 @@ struct HoldEndsTests {
         runAll()
         withExtendedLifetime((exchanges, last)) {}
         let course = course.current
-        #expect(course.most == HoldEnds.atOnce)
+        #expect(course.most == HeldRequestCompleter.atOnce)
         #expect(course.answered.count == 1001)
         // It was in the second portion, with as many of the flood as had been begun before it came.
-        #expect((course.answered.firstIndex(of: "other") ?? .max) <= 2 * HoldEnds.atOnce)
+        #expect((course.answered.firstIndex(of: "other") ?? .max) <= 2 * HeldRequestCompleter.atOnce)
     }
 
     @Test func aTurnBeginsNoMoreThanItsPortionThoughTheyEndAtOnce() {
@@ -78,7 +78,7 @@ struct HoldEndsTests {
         var before = 0
         while loop.turn() {
             let answered = course.current.answered.count
-            #expect(answered - before <= HoldEnds.atOnce)
+            #expect(answered - before <= HeldRequestCompleter.atOnce)
             before = answered
         }
         withExtendedLifetime(exchanges) {}
@@ -90,9 +90,9 @@ struct HoldEndsTests {
         let exchanges = waits.map { hold("flood", $0, takes: .milliseconds(1)) }
         for wait in waits { wait.fire() }
         while loop.turn() {}
-        loop.asCurrent { for exchange in exchanges.dropFirst(HoldEnds.atOnce) { exchange.value.cancel() } }
+        loop.asCurrent { for exchange in exchanges.dropFirst(HeldRequestCompleter.atOnce) { exchange.value.cancel() } }
         runAll()
-        #expect(course.current.answered.count == HoldEnds.atOnce)
+        #expect(course.current.answered.count == HeldRequestCompleter.atOnce)
         // The place of the last one is free again.
         let wait = TestWait()
         let next = hold("other", wait, takes: .zero)

@@ -184,7 +184,7 @@ struct IntroductionTests {
             var pair: [Int32] = [0, 0]
             try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &pair) == 0)
             defer { for fd in pair { close(fd) } }
-            var introduction = Introduction()
+            var introduction = ProxyHeaderReader()
             var rest = (header + [0x16, 3, 1, 2])[...]
             var source: String?
             while source == nil, !rest.isEmpty {
@@ -209,7 +209,7 @@ struct IntroductionTests {
 /// What many do in a row is said once in ten seconds.
 struct BurstTests {
     @Test func whatIsNotSaidIsCountedUntilItIs() {
-        var burst = Burst()
+        var burst = LogThrottle()
         let time = TestTime()
         var said: [Int?] = []
         for pause in [0, 9, 0, 1, 0] {

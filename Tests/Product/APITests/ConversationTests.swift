@@ -148,7 +148,7 @@ struct ConversationTests {
             let early = await guess()
             #expect(early.status == 429 && early.code == "limited")
             #expect(early.fields["retry-after"] == "\(5 * count)")
-            rig.relay.time.advance(by: Failures.pause * count)
+            rig.relay.time.advance(by: FailureDelay.pause * count)
         }
         // The guesses are used up: no code is taken, and the phone can still approve.
         let over = await guess()

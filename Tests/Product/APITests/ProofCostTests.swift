@@ -101,7 +101,7 @@ struct ProofCostTests {
     }
 
     @Test func memoryOfKeysAndSendersIsBounded() {
-        let keys = PhoneKeys(most: 64)
+        let keys = PhoneKeyCache(most: 64)
         let now = Instant(nanoseconds: 1)
         for number in 0..<10_000 {
             keys.note([UInt8(number & 255), UInt8(number >> 8)], isKnown: number.isMultiple(of: 2), at: now)
@@ -109,6 +109,6 @@ struct ProofCostTests {
         #expect(keys.count <= 128)
         #expect(keys.answer(to: [0x0f, 0x27], at: now) == .unknown)
         #expect(keys.answer(to: [0x0e, 0x27], at: now) == .known)
-        #expect(keys.answer(to: [0x0f, 0x27], at: now + PhoneKeys.unknownLife) == .unsure)
+        #expect(keys.answer(to: [0x0f, 0x27], at: now + PhoneKeyCache.unknownLife) == .unsure)
     }
 }

@@ -204,7 +204,7 @@ struct ProofTests {
         let jwk = try #require(signed.header["jwk"])
         func possession(_ phone: TestPhone, _ id: Int) throws -> PresentedProof {
             PresentedProof(
-                Possession(
+                ProofOfPossession(
                     key: phone.key.publicKey.spkiThumbprint, id: "\(id)",
                     step: try #require(relay.nonces.step(of: relay.nonces.current(at: now), at: now))),
                 signed: signed, by: jwk)
@@ -311,7 +311,7 @@ struct ProofTests {
             (certified.request("POST", "/pending"), true),
             (rig.stranger.request("POST", "/pending", fields: [("dpop", try rig.proof(bound.phone))]), false),
         ] {
-            let claim = Claim(request, for: route, in: rig.api)
+            let claim = PresentedIdentity(request, for: route, in: rig.api)
             let callers = try await rig.relay.on { [api = rig.api] _ in
                 let first = try await api.caller(claim, for: route.forms[0], from: "")
                 return [

@@ -83,7 +83,7 @@ struct QuotaTests {
             }
         }
         // The store takes of each website in turn: as many of the flood as are in work, and once more as many.
-        #expect(before <= 2 * WebsiteTurns.limit)
+        #expect(before <= 2 * WebsiteConcurrencyLimit.limit)
         while answered.withLock({ $0 }) < 200 { _ = await shop.send("GET", "/user/bob") }
     }
 

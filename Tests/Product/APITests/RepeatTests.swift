@@ -85,7 +85,7 @@ struct RepeatTests {
         // Counted once, however often it comes.
         #expect(await shop.send("POST", "/backup", guess, fields: key("g")).status == 200)
         #expect(await shop.send("POST", "/backup", guess, fields: key("h")).status == 429)
-        rig.relay.time.advance(by: Failures.pause)
+        rig.relay.time.advance(by: FailureDelay.pause)
         #expect(await shop.send("POST", "/backup", guess, fields: key("h")).status == 200)
     }
 

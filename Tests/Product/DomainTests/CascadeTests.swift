@@ -5,14 +5,14 @@ import World
 
 @Suite struct CascadeTests {
     private static let now = Timestamp(milliseconds: 1_800_000_000_000)
-    private static let all = Cascade.Means(phone: .pushable, codes: Set(Factor.codes))
+    private static let all = Cascade.AvailableFactors(phone: .pushable, codes: Set(Factor.codes))
 
-    private func tried(_ steps: (Factor, StepState)...) -> [Cascade.Tried] {
-        steps.map { Cascade.Tried(factor: $0.0, state: $0.1, at: Self.now) }
+    private func tried(_ steps: (Factor, StepState)...) -> [Cascade.CascadeStep] {
+        steps.map { Cascade.CascadeStep(factor: $0.0, state: $0.1, at: Self.now) }
     }
 
-    private func means(_ phone: Cascade.Means.Phone?, _ codes: Factor...) -> Cascade.Means {
-        Cascade.Means(phone: phone, codes: Set(codes))
+    private func means(_ phone: Cascade.AvailableFactors.Phone?, _ codes: Factor...) -> Cascade.AvailableFactors {
+        Cascade.AvailableFactors(phone: phone, codes: Set(codes))
     }
 
     @Test func theFirstThatTheUserHasBegins() {
@@ -84,22 +84,22 @@ import World
         var chance = SeededRandomness(seed: 5)
         for _ in 0..<2000 {
             let factors = Factor.choices.shuffled(using: &chance).prefix(Int.random(in: 1...6, using: &chance))
-            let phones: [Cascade.Means.Phone?] = [nil, .asking, .pushable]
-            let means = Cascade.Means(
+            let phones: [Cascade.AvailableFactors.Phone?] = [nil, .asking, .pushable]
+            let means = Cascade.AvailableFactors(
                 phone: phones.randomElement(using: &chance) ?? nil,
                 codes: Set(Factor.codes.filter { _ in Bool.random(using: &chance) }))
             let cascade = Cascade(factors: Array(factors))
-            var steps: [Cascade.Tried] = []
+            var steps: [Cascade.CascadeStep] = []
             var byItself: [Factor] = []
             while let next = cascade.next(after: steps, means) {
                 byItself.append(next == .pull ? .push : next)
                 let state = [StepState.sent, .refused, .undeliverable, .expired].randomElement(using: &chance) ?? .sent
-                steps.append(Cascade.Tried(factor: next, state: state, at: Self.now))
+                steps.append(Cascade.CascadeStep(factor: next, state: state, at: Self.now))
                 guard byItself.count <= factors.count else { break }
                 if Bool.random(using: &chance), let other = factors.randomElement(using: &chance),
                     case .begin(let factor) = cascade.start(other, after: steps, means, at: Self.now)
                 {
-                    steps.append(Cascade.Tried(factor: factor, state: .sent, at: Self.now))
+                    steps.append(Cascade.CascadeStep(factor: factor, state: .sent, at: Self.now))
                 }
             }
             #expect(Set(byItself).count == byItself.count)
@@ -147,8 +147,8 @@ import World
     }
 
     @Test func onlyTheStrongestApproves() {
-        func approving(_ phone: Cascade.Means.Phone?, _ codes: Factor...) -> [Factor] {
-            Policy().strongest(of: Cascade.Means(phone: phone, codes: Set(codes))).factors
+        func approving(_ phone: Cascade.AvailableFactors.Phone?, _ codes: Factor...) -> [Factor] {
+            Policy().strongest(of: Cascade.AvailableFactors(phone: phone, codes: Set(codes))).factors
         }
         #expect(approving(.asking, .totp, .sms) == [.push, .recovery])
         #expect(approving(nil, .totp, .hotp, .mail) == [.totp, .hotp, .recovery])
@@ -160,7 +160,7 @@ import World
     @Test func aPolicyForNobodyCanBeRead() throws {
         var policy = Policy()
         try policy.set("factors", to: "push, mail")
-        let strongest = policy.strongest(of: Cascade.Means(phone: nil, codes: []))
+        let strongest = policy.strongest(of: Cascade.AvailableFactors(phone: nil, codes: []))
         #expect(try Policy().changed(by: strongest.json) == strongest)
     }
 

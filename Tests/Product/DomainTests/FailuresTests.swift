@@ -13,12 +13,12 @@ struct FailuresTests {
             (10_000, 15_000), (15_000, 15_000), (15_001, nil), (3_600_000, nil),
         ] as [(Int, Int?)])
     func aPauseIsOneWhateverClocksDo(lastAt: Int, left: Int?) {
-        let wait = Failures.wait(after: 3, lastAt: Self.now + .milliseconds(lastAt), at: Self.now)
+        let wait = FailureDelay.wait(after: 3, lastAt: Self.now + .milliseconds(lastAt), at: Self.now)
         #expect(wait == left.map { .milliseconds($0) })
     }
 
     @Test func withoutFailuresThereIsNone() {
-        #expect(Failures.wait(after: 0, lastAt: Self.now, at: Self.now) == nil)
-        #expect(Failures.wait(after: 1, lastAt: nil, at: Self.now) == nil)
+        #expect(FailureDelay.wait(after: 0, lastAt: Self.now, at: Self.now) == nil)
+        #expect(FailureDelay.wait(after: 1, lastAt: nil, at: Self.now) == nil)
     }
 }

@@ -30,19 +30,19 @@ import World
     @Test func onlyAllowedNumbersAreCharged() throws {
         let user = try #require(Self.user)
         let now = try #require(Self.now)
-        let limits = TextLimits(allowed: ["+49", "+4366"].compactMap { NumberPrefix($0) })
+        let limits = SMSLimits(allowed: ["+49", "+4366"].compactMap { NumberPrefix($0) })
         for number in ["+4915112345678", "+436641234567"] {
             #expect(limits.charge(user: user, to: number, at: now) != nil, "\(number)")
         }
         for number in ["+43512123456", "+12025550123", "4915112345678", "+49", "", "+49151\n2345678"] {
             #expect(limits.charge(user: user, to: number, at: now) == nil, "\(number)")
         }
-        #expect(TextLimits(allowed: []).charge(user: user, to: "+4915112345678", at: now) == nil)
+        #expect(SMSLimits(allowed: []).charge(user: user, to: "+4915112345678", at: now) == nil)
     }
 
     @Test func whatTheSettingsNameIsCountedByItself() throws {
         let named = ["+49", "+4915", "+4"].compactMap { NumberPrefix($0) }
-        let limits = TextLimits(allowed: [.all], counted: named)
+        let limits = SMSLimits(allowed: [.all], counted: named)
         #expect(limits.prefix(of: "+4915112345678").text == "+4915")
         #expect(limits.prefix(of: "+4930123456").text == "+49")
         // A whole zone is many countries.
@@ -50,7 +50,7 @@ import World
     }
 
     @Test func aMessageCountsForItsUserItsCountryAndTheDay() throws {
-        let limits = TextLimits(userHour: 1, userDay: 2, prefixHour: 3, prefixDay: nil, day: 5)
+        let limits = SMSLimits(userHour: 1, userDay: 2, prefixHour: 3, prefixDay: nil, day: 5)
         let user = try #require(Self.user)
         let now = try #require(Self.now)
         let charge = try #require(limits.charge(user: user, to: "+4915112345678", at: now))

@@ -217,7 +217,7 @@ import World
 
     @Test(arguments: StoreKind.all) func textsKeepWithinTheirLimits(kind: StoreKind) async throws {
         let ada = try await person(kind, ["addresses": "confirmed"], phone: Self.number)
-        let limits = TextLimits()
+        let limits = SMSLimits()
         _ = await ada.rig.texts.next()
         for _ in 1..<limits.userHour {
             ada.rig.time.advance(by: .seconds(300))

@@ -24,13 +24,13 @@ import World
         }
 
         /// Its store is gone as soon as something has left.
-        func courier(before other: Calls) -> any CallCourier { Courier(way: self, other: other) }
+        func courier(before other: Calls) -> any WebhookCourier { Courier(way: self, other: other) }
 
-        private struct Courier: CallCourier {
+        private struct Courier: WebhookCourier {
             let way: Way
             let other: Calls
 
-            func call(_ call: Call) async -> CallOutcome {
+            func call(_ call: WebhookRequest) async -> WebhookOutcome {
                 let outcome = await other.call(call)
                 way.cut(true)
                 return outcome
@@ -104,7 +104,7 @@ import World
         case .triedByOthers: try rig.execute("UPDATE outbox SET attempts = 3 WHERE kind = 'callback'")
         case .replayed:
             try rig.execute("UPDATE outbox SET expires_at = '2100-01-01 00:00:00.000' WHERE kind = 'callback'")
-        case .anHour: rig.time.advance(by: EndedCall.life)
+        case .anHour: rig.time.advance(by: CompletedAttempt.life)
         }
         rig.time.advance(by: Relay.callLease + .seconds(1))
         try await rig.on { _ in await relay.attendCalls() }

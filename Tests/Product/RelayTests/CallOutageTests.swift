@@ -128,7 +128,7 @@ import World
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'callback.disabled'") == 1)
         #expect(try rig.text("SELECT stopped_by FROM callback") == "failures")
         let tried = website.came.count
-        #expect(tried >= CallStanding.fewestTries)
+        #expect(tried >= WebhookHealth.fewestTries)
         website.answer(.answered(status: 200))
         for _ in 0..<24 { try await rig.callRound(after: .seconds(3600)) }
         #expect(website.came.count == tried && website.arrived.isEmpty)

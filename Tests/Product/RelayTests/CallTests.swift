@@ -146,7 +146,7 @@ import World
         // Somebody sees it, and is not flooded.
         #expect((1...4).contains(scene.lines(of: "callback.sealed").count))
         try rig.execute("UPDATE callback SET secrets = x'\(sealed)'")
-        for _ in 0..<2 { try await rig.callRound(after: CallLines.pause) }
+        for _ in 0..<2 { try await rig.callRound(after: WebhookQueues.pause) }
         #expect(try website.arrived.count == 3 && scene.left() == 0)
     }
 

@@ -19,7 +19,7 @@ import Testing
     private func rows(_ rig: RelayRig) async throws -> [Row] {
         let store = rig.store
         return try await rig.on { _ in
-            Array(try await store.run(Script("rows", reads: [Step(Self.secrets)]))[0])
+            Array(try await store.run(Script("rows", reads: [BoundStatement(Self.secrets)]))[0])
         }
     }
 
@@ -30,12 +30,12 @@ import Testing
         for number in 0..<120 { websites.append(try await rig.website("shop-\(number)").id) }
         // What stands in another website's row does not open.
         let foreign = websites[7]
-        var steps: [Step] = []
+        var steps: [BoundStatement] = []
         for website in websites {
             let sealed = try before.seal(
                 Array("whsec_\(website)".utf8),
-                associated: CallbackSeal.associated(website: website == foreign ? websites[8] : website))
-            steps.append(Step(Self.insert, .blob(website.bytes), .blob(sealed), .blob(website.bytes)))
+                associated: WebhookSecretSeal.associated(website: website == foreign ? websites[8] : website))
+            steps.append(BoundStatement(Self.insert, .blob(website.bytes), .blob(sealed), .blob(website.bytes)))
         }
         let (store, script) = (rig.store, Script("fill", writes: steps))
         try await rig.on { _ in _ = try await store.run(script) }
@@ -46,7 +46,7 @@ import Testing
         for row in try await rows(rig) {
             let website = try #require(WebsiteID(try row.blob(0)))
             let (sealed, key) = (try row.blob(1), try row.text(2))
-            let associated = CallbackSeal.associated(website: website)
+            let associated = WebhookSecretSeal.associated(website: website)
             if website == foreign {
                 #expect(key == "1")
             } else {

@@ -32,7 +32,7 @@ import World
         while try !stage.areCodesLocked { try await failInNewLogin(stage) }
     }
 
-    private func approve(_ asked: Asked, _ stage: CodeStage) async throws -> ChallengeLife.Result {
+    private func approve(_ asked: OpenedChallenge, _ stage: CodeStage) async throws -> ChallengeLife.Result {
         let phone = try #require(stage.phone)
         return try await stage.rig.decide(.approve, asked.challenge, number: asked.number, by: phone)
     }
@@ -132,7 +132,7 @@ import World
             #expect(try stage.budget == Int64(round + 1))
             let asked = try await stage.login()
             for other in [CodeStage.wrong, Self.noRecoveryCode] {
-                let expected = Refusal.limited(retryAfter: Failures.pause * (round + 1))
+                let expected = Refusal.limited(retryAfter: FailureDelay.pause * (round + 1))
                 #expect(await stage.outcome(of: other, asked) == .failure(expected))
             }
         }

@@ -72,9 +72,9 @@ import World
     }
 
     private func together(
-        _ count: Int, _ code: String, _ asked: Asked, _ stage: CodeStage
-    ) async -> [Result<Told, Refusal>] {
-        await withTaskGroup(of: Result<Told, Refusal>.self) { group in
+        _ count: Int, _ code: String, _ asked: OpenedChallenge, _ stage: CodeStage
+    ) async -> [Result<ChallengeResult, Refusal>] {
+        await withTaskGroup(of: Result<ChallengeResult, Refusal>.self) { group in
             for _ in 0..<count { group.addTask { await stage.outcome(of: code, asked) } }
             return await group.reduce(into: []) { $0.append($1) }
         }
@@ -100,7 +100,7 @@ import World
             guard count < 10 else { break }
             #expect(tried[0].result == .wait)
             // Nothing is tried before its time, right or wrong, and nothing is counted.
-            stage.rig.time.advance(by: Failures.pause * count - .milliseconds(1))
+            stage.rig.time.advance(by: FailureDelay.pause * count - .milliseconds(1))
             #expect(await stage.outcome(of: stage.totp(), asked) == .failure(.limited(retryAfter: .milliseconds(1))))
             stage.rig.time.advance(by: .milliseconds(1))
         }
@@ -127,12 +127,12 @@ import World
         _ = try await stage.handIn(CodeStage.wrong, asked)
         // Nothing was sent that it could have been.
         #expect(try stage.failures(of: .totp) == 1 && stage.failures(of: .mail) == 0)
-        stage.rig.time.advance(by: Failures.pause)
+        stage.rig.time.advance(by: FailureDelay.pause)
         _ = try await stage.begin(.mail, asked)
         // Switching resets nothing.
         _ = try await stage.handIn(CodeStage.wrong, asked)
         #expect(try stage.failures(of: .totp) == 2 && stage.failures(of: .mail) == 1)
-        stage.rig.time.advance(by: Failures.pause * 2)
+        stage.rig.time.advance(by: FailureDelay.pause * 2)
         #expect(try await stage.handIn(CodeStage.codes[0], asked).factor == .mail)
         #expect(try stage.failures(of: .totp) == 2 && stage.failures(of: .mail) == 0)
         #expect(try stage.budget == 2)
@@ -160,7 +160,7 @@ import World
         #expect(try await stage.handIn(CodeStage.wrong, asked, as: wrong).result == .wait)
         #expect(try await stage.handIn(CodeStage.wrong, asked, as: operations.again(wrong.id)).result == .wait)
         #expect(try stage.failures(of: .totp) == 1)
-        stage.rig.time.advance(by: Failures.pause)
+        stage.rig.time.advance(by: FailureDelay.pause)
         let right = operations.new()
         let code = stage.totp()
         #expect(try await stage.handIn(code, asked, as: right).result == .success)
@@ -182,7 +182,8 @@ import World
         // The pauses between those guesses: 5 s, 10 s, and so on.
         let pauses = (1..<policy.guesses).reduce(0) { $0 + 5 * $1 }
         #expect(
-            Failures.wait(after: 1, lastAt: Timestamp(milliseconds: 0), at: Timestamp(milliseconds: 0)) == .seconds(5))
+            FailureDelay.wait(after: 1, lastAt: Timestamp(milliseconds: 0), at: Timestamp(milliseconds: 0))
+                == .seconds(5))
         print(
             """
             guessing \(Int(right)) codes of \(Int(codes)), \(policy.guesses) tries and then locked: \

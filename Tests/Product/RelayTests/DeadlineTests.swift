@@ -41,7 +41,7 @@ import World
 
     private func login(
         _ rig: RelayRig, living seconds: Int
-    ) async throws -> (asked: Asked, shop: Website, phone: RelayRig.BoundPhone) {
+    ) async throws -> (asked: OpenedChallenge, shop: Website, phone: RelayRig.BoundPhone) {
         let shop = try await rig.website("shop", policies: ["number": "0"])
         let (user, phone, credential) = try await rig.enrolled("ada", at: shop)
         let asked = try await rig.on { relay in
@@ -110,8 +110,8 @@ import World
 
     @Test func theLastTryEndsWithTheChallenge() {
         let (asked, expires) = (Timestamp(seconds: 1000), Timestamp(seconds: 1100))
-        #expect(Delivery.deliverBy(asked, expires, at: asked) == Timestamp(milliseconds: 1_033_333))
-        #expect(Delivery.deliverBy(asked, expires, at: Timestamp(seconds: 1050)) == Timestamp(seconds: 1059))
-        #expect(Delivery.deliverBy(asked, expires, at: Timestamp(seconds: 1095)) == expires)
+        #expect(PushDelivery.deliverBy(asked, expires, at: asked) == Timestamp(milliseconds: 1_033_333))
+        #expect(PushDelivery.deliverBy(asked, expires, at: Timestamp(seconds: 1050)) == Timestamp(seconds: 1059))
+        #expect(PushDelivery.deliverBy(asked, expires, at: Timestamp(seconds: 1095)) == expires)
     }
 }

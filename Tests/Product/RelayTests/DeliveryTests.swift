@@ -90,7 +90,7 @@ import World
         let asked = try await cast.ask()
         await cast.rig.settled()
         let sent = try #require(cast.rig.pushes.sent.first)
-        let delivery = Delivery(
+        let delivery = PushDelivery(
             push: sent, device: cast.first.credential.id, askedAt: cast.rig.time.now(), attempts: 1)
         _ = try await cast.rig.decide(.deny, asked.challenge, by: cast.first)
         let ended = try await cast.told(asked)
@@ -118,7 +118,7 @@ import World
         }
         await rig.settled()
         let sent = try #require(rig.pushes.sent.first)
-        let delivery = Delivery(push: sent, device: phone.id, askedAt: rig.time.now(), attempts: 1)
+        let delivery = PushDelivery(push: sent, device: phone.id, askedAt: rig.time.now(), attempts: 1)
         rig.pushes.answer(Self.gone, .accepted)
         for _ in 0..<2 { try await rig.on { relay in await relay.deliver(delivery) } }
         let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
@@ -161,7 +161,7 @@ import World
         await rig.settled()
         let sent = try #require(rig.pushes.sent.first)
         rig.time.advance(by: .seconds(300))
-        let delivery = Delivery(push: sent, device: phone.id, askedAt: rig.time.now() - .seconds(300), attempts: 1)
+        let delivery = PushDelivery(push: sent, device: phone.id, askedAt: rig.time.now() - .seconds(300), attempts: 1)
         try await rig.on { relay in await relay.deliver(delivery) }
         #expect(rig.pushes.sent.count == 1)
         let steps = try await rig.on { relay in try await relay.store.challenge(asked.challenge, of: shop.id) }?.steps
@@ -196,7 +196,7 @@ import World
         let shop = try await rig.website("shop")
         let (ada, _, _) = try await rig.enrolled("ada", at: shop)
         let (bob, _, _) = try await rig.enrolled("bob", at: shop)
-        func ask(_ user: UserToken) async throws -> Asked {
+        func ask(_ user: UserToken) async throws -> OpenedChallenge {
             try await rig.on { relay in
                 try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
             }
@@ -278,7 +278,7 @@ import World
         await rig.settled()
         let sent = try #require(rig.pushes.sent.first)
         let (other, delivery) = (
-            try rig.another(), Delivery(push: sent, device: phone.id, askedAt: rig.time.now(), attempts: 1)
+            try rig.another(), PushDelivery(push: sent, device: phone.id, askedAt: rig.time.now(), attempts: 1)
         )
         try await rig.on { _ in await other.deliver(delivery) }
         let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }

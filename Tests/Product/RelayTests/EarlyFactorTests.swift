@@ -55,7 +55,7 @@ import World
         _ = try await ada.addTOTP()
         let waiting = try #require(try await ada.factors().first)
         _ = try await ada.bound(try TestPhone(pushToken: "first"), ada.code)
-        for (hasWord, written) in [(false, Written.changed), (true, .done)] {
+        for (hasWord, written) in [(false, CodeUseOutcome.changed), (true, .done)] {
             let came = try await ada.rig.on { relay in
                 let user = try await relay.user(named: "ada", of: ada.website)
                 return try await relay.store.confirm(

@@ -26,7 +26,7 @@ import World
 
         func look() async throws { try await away.on { relay in await relay.watch() } }
 
-        func wait(for events: Waits.Event...) -> Woken {
+        func wait(for events: HeldRequests.Event...) -> Woken {
             Woken(away.relay.waits.ticket(for: events))
         }
 
@@ -41,9 +41,9 @@ import World
 
     private final class Woken: Sendable {
         private let state = Mutex(false)
-        let ticket: Waits.Ticket
+        let ticket: HeldRequests.Ticket
 
-        init(_ ticket: Waits.Ticket) {
+        init(_ ticket: HeldRequests.Ticket) {
             self.ticket = ticket
             ticket.arm { self.state.withLock { $0 = true } }
         }

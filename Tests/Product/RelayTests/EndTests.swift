@@ -10,8 +10,8 @@ import World
 /// What somebody was told as the end of a challenge stays its end.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct EndTests {
     /// An approval that was judged in time and has waited for the store since.
-    private func approveFromBefore(_ asked: Asked, _ cast: Cast) async throws -> Closed? {
-        let closing = Closing(
+    private func approveFromBefore(_ asked: OpenedChallenge, _ cast: Cast) async throws -> ChallengeEndResult? {
+        let closing = ChallengeEnd(
             challenge: asked.challenge,
             life: ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: asked.expiresAt),
             factor: .push, proof: .signed, device: cast.first.credential, event: "challenge.answered",
@@ -124,7 +124,7 @@ import World
         let asked = try await cast.ask()
         let ticket = cast.rig.relay.waits.ticket(for: .challenge(asked.challenge))
         let life = ChallengeLife(state: .cancelled, decision: nil, reason: .cancelled, expiresAt: asked.expiresAt)
-        let closing = Closing(
+        let closing = ChallengeEnd(
             challenge: asked.challenge, life: life, event: "challenge.cancelled", at: cast.rig.time.now())
         await cast.rig.settled()
         cast.rig.store.close()
@@ -140,7 +140,7 @@ import World
         let cast = try await Cast(kind)
         let rig = cast.rig
         let operation = rig.relay.operations.new()
-        let login: @Sendable (Website, Domain.Operation) async throws -> Asked = { website, operation in
+        let login: @Sendable (Website, Domain.Operation) async throws -> OpenedChallenge = { website, operation in
             try await rig.on { relay in
                 try await relay.login(LoginRequest(subject: .token(cast.ada)), by: website, as: operation)
             }

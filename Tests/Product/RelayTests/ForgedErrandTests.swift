@@ -34,7 +34,7 @@ import World
         let rig = scene.rig
         try rig.forge("UPDATE outbox SET counter = 99 WHERE \(scene.isSecond)")
         try await scene.round()
-        let id = try #require(ErrandID(try scene.ids()[1]))
+        let id = try #require(OutboxEntryID(try scene.ids()[1]))
         let dead = try await scene.dead()
         #expect(dead.map(\.id) == [id] && dead.first?.reason == "forged" && dead.first?.goesWithLogin == false)
         try await rig.on { relay in await relay.tidy() }
@@ -42,7 +42,7 @@ import World
         #expect(rig.registry.number("twoefay_callbacks_dead") == (what == .callback ? 1 : 0))
         let store = rig.store
         let dropped = try await rig.on { relay in
-            try await store.run(OutboxDesk.drop(id, at: rig.time.now(), as: relay.operations.new()))
+            try await store.run(OutboxAdmin.drop(id, at: rig.time.now(), as: relay.operations.new()))
         }
         #expect(dropped)
         #expect(try await scene.dead().isEmpty)
@@ -55,10 +55,10 @@ import World
         let rig = scene.rig
         try rig.forge("UPDATE outbox SET counter = 99 WHERE \(scene.isSecond)")
         try await scene.round()
-        let id = try #require(ErrandID(try scene.ids()[1]))
+        let id = try #require(OutboxEntryID(try scene.ids()[1]))
         let store = rig.store
         let replay: @Sendable (Relay) async throws -> Bool = { relay in
-            try await store.run(OutboxDesk.replay(id, at: rig.time.now(), as: relay.operations.new()))
+            try await store.run(OutboxAdmin.replay(id, at: rig.time.now(), as: relay.operations.new()))
         }
         await #expect(throws: StoreFailure.forged("outbox \(id)")) { try await rig.on(replay) }
         // The counter of a code, and of nothing else, is the first.

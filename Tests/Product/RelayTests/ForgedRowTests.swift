@@ -176,7 +176,7 @@ import World
     /// A repeated request goes on under the operation that its own row names, and under no other.
     @Test(arguments: StoreKind.all) func aRequestDoesNotGoOnUnderAnothersOperation(kind: StoreKind) async throws {
         let cast = try await Cast(kind)
-        let request = Repeatable(website: cast.shop.id, route: "r", key: "k", content: [])
+        let request = IdempotentRequest(website: cast.shop.id, route: "r", key: "k", content: [])
         let begun = try await cast.rig.on { relay in try await relay.begin(request) }
         guard case .run = begun else { throw RigFailure("kept") }
         try cast.rig.forge("UPDATE idempotency SET operation = x'\(Self.zeros)', holder = NULL")

@@ -104,7 +104,7 @@ import World
         scene.rig.time.advance(by: Self.day * 31)
         if dies {
             try await scene.beat(scene.other)
-            for _ in 0...PeerWatch.patience.components.seconds {
+            for _ in 0...FailureDetector.patience.components.seconds {
                 scene.rig.time.advance(by: .seconds(1))
                 try await scene.beat(scene.other)
             }
@@ -122,7 +122,7 @@ import World
     }
 
     @Test func whatStaysIsLookedAtAgainAfterAnHour() {
-        var marks = TidyMarks()
+        var marks = RetentionCursors()
         let start = Instant(nanoseconds: 1)
         marks.begin(at: start)
         marks[.challenges] = 7

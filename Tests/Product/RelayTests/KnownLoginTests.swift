@@ -21,7 +21,7 @@ import World
             (ada, phone) = (enrolled.user, enrolled.credential)
         }
 
-        func ask(known: Bool) async throws -> Asked {
+        func ask(known: Bool) async throws -> OpenedChallenge {
             let asked = try await rig.on { [ada, shop] relay in
                 try await relay.login(
                     LoginRequest(subject: .token(ada), isKnown: known), by: shop, as: relay.operations.new())
@@ -30,7 +30,7 @@ import World
             return asked
         }
 
-        func told(_ asked: Asked) async throws -> Told {
+        func told(_ asked: OpenedChallenge) async throws -> ChallengeResult {
             try await rig.on { [shop] relay in try await relay.tell(asked.challenge, to: shop) }
         }
 
@@ -38,7 +38,7 @@ import World
             try await rig.on { [phone] relay in try await relay.pending(for: phone).map(\.challenge) }
         }
 
-        func approve(_ asked: Asked) async throws -> ChallengeLife.Result {
+        func approve(_ asked: OpenedChallenge) async throws -> ChallengeLife.Result {
             try await rig.on { [phone] relay in
                 try await relay.answer(
                     asked.challenge, PhoneAnswer(approves: true, number: asked.number), by: phone)
@@ -59,7 +59,7 @@ import World
         scene.rig.time.advance(by: Policy.limitWindow - .seconds(1))
         let later = try await scene.ask(known: true)
         scene.rig.time.advance(by: .seconds(2))
-        var others: [Asked] = []
+        var others: [OpenedChallenge] = []
         for _ in 0..<20 { others.append(try await scene.ask(known: false)) }
         // They stand beside it, one at a time, and the phone neither rings nor shows them.
         #expect(others.allSatisfy { $0.factor == .pull && $0.number != nil })
@@ -93,7 +93,7 @@ import World
 
     @Test(arguments: StoreKind.all) func aKnownLoginEndsOthers(kind: StoreKind) async throws {
         let scene = try await Scene(kind)
-        var before: [Asked] = []
+        var before: [OpenedChallenge] = []
         for known in [true, false, true] { before.append(try await scene.ask(known: known)) }
         #expect(try await scene.told(before[0]).reason == .superseded)
         #expect(try await scene.told(before[1]).reason == .superseded)

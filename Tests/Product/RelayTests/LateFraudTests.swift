@@ -9,7 +9,9 @@ import World
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct LateFraudTests {
     private let frozen = "SELECT count(*) FROM user WHERE state = 'frozen' AND username = 'ada'"
 
-    private func report(_ asked: Asked, by phone: RelayRig.BoundPhone, _ cast: Cast, result: String = "failure")
+    private func report(
+        _ asked: OpenedChallenge, by phone: RelayRig.BoundPhone, _ cast: Cast, result: String = "failure"
+    )
         async throws
     {
         await #expect(throws: Refusal.alreadyDecided(result: result)) {

@@ -84,7 +84,7 @@ import World
         try await bind("new")
         rig.pushes.answer(.tokenDead(since: nil, reason: "BadDeviceToken"))
         let phone = try #require(DeviceID(try rig.text("SELECT lower(hex(id)) FROM device")))
-        let delivery = Delivery(push: sent, device: phone, askedAt: rig.time.now(), attempts: 1)
+        let delivery = PushDelivery(push: sent, device: phone, askedAt: rig.time.now(), attempts: 1)
         try await rig.on { relay in await relay.deliver(delivery) }
         #expect(try rig.count("SELECT count(*) FROM device WHERE push_token = 'new'") == 1)
         // The one that is dead is dropped.

@@ -6,7 +6,7 @@ import World
 
 /// How often a user may be asked, and whether at all.
 @Suite(.mayBlock) struct LimitTests {
-    private typealias Outcome = Result<Asked, Refusal>
+    private typealias Outcome = Result<OpenedChallenge, Refusal>
 
     private func login(_ rig: RelayRig, _ user: UserToken, _ website: Website) async -> Outcome {
         do {
@@ -164,7 +164,7 @@ import World
         let rig = try await RelayRig(.memory)
         let shop = try await rig.website("shop", policies: ["number-below": "30", "number": "6"])
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
-        func ask(_ amounts: [String], number: String? = nil) async throws -> Asked {
+        func ask(_ amounts: [String], number: String? = nil) async throws -> OpenedChallenge {
             let details = amounts.map { Context.Detail(label: "amount", value: $0) }
             return try await rig.on { relay in
                 try await relay.login(

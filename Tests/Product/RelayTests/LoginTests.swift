@@ -79,7 +79,7 @@ import World
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
-        let ask: @Sendable (Relay) async throws -> Asked = { relay in
+        let ask: @Sendable (Relay) async throws -> OpenedChallenge = { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
         let first = try await rig.on(ask)
@@ -207,7 +207,7 @@ import World
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
         let ask = rig.oneLogin(of: user, by: shop)
-        let asked = try await withThrowingTaskGroup(of: Asked.self) { group in
+        let asked = try await withThrowingTaskGroup(of: OpenedChallenge.self) { group in
             for _ in 0..<8 { group.addTask { try await rig.on(ask) } }
             return try await group.reduce(into: []) { $0.append($1) }
         }

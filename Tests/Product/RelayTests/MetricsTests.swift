@@ -42,7 +42,7 @@ import World
         let rig = try await RelayRig(.memory)
         let shop = try await rig.website("shop", policies: ["answers": "signed", "number": "0"])
         let (user, phone, credential) = try await rig.enrolled("ada", at: shop)
-        let ask: @Sendable (Relay) async throws -> Asked = { relay in
+        let ask: @Sendable (Relay) async throws -> OpenedChallenge = { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
         let asked = "twoefay_challenges_asked_total"

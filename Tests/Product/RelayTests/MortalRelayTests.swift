@@ -22,7 +22,7 @@ import World
         let place = try await kind.fresh()
         let rig = try await RelayRig(over: place, time: TestTime())
         let shop = try await rig.website("shop", policies: ["number": "0"])
-        var posts: [(post: CodePost, errand: ErrandID, moment: Moment)] = []
+        var posts: [(post: CodePost, errand: OutboxEntryID, moment: Moment)] = []
         for round in 0..<Self.rounds {
             let moment = Moment.allCases[round % Moment.allCases.count]
             let post = try await CodePost(rig, user: "user-\(round)", at: shop, living: 600)

@@ -78,7 +78,7 @@ import World
         }
         _ = try await rig.decide(.fraud, asked.challenge, by: (phone, credential))
         try await rig.round(after: .seconds(1))
-        let told = rig.mails.sent.compactMap { mail -> Announcement? in
+        let told = rig.mails.sent.compactMap { mail -> AccountEvent? in
             guard case .announcement(let announcement, _, _) = mail.content else { return nil }
             return announcement
         }
@@ -156,7 +156,8 @@ import World
     @Test(arguments: StoreKind.all) func nothingIsLeftWhereNoMailIsSetUp(kind: StoreKind) async throws {
         let scene = try await Scene(kind)
         let other = try scene.rig.another()
-        let errand = try #require(ErrandID(try scene.rig.text("SELECT lower(hex(id)) FROM outbox WHERE kind = 'mail'")))
+        let errand = try #require(
+            OutboxEntryID(try scene.rig.text("SELECT lower(hex(id)) FROM outbox WHERE kind = 'mail'")))
         try await scene.rig.on { _ in await other.convey(errand) }
         #expect(try scene.mails() == 0)
         #expect(
@@ -178,16 +179,16 @@ import World
         _ = try await bob.bound(try TestPhone(pushToken: "bob"), bob.code)
         for _ in 0..<2 { try await rig.round(after: .seconds(60)) }
         let mine = rig.mails.sent.filter { $0.to == "ada@example.com" }
-        #expect(Set(mine.map(\.id)).count == NewsBudget.most && mine.count == NewsBudget.most + 1)
+        #expect(Set(mine.map(\.id)).count == NotificationBudget.most && mine.count == NotificationBudget.most + 1)
         #expect(rig.mails.sent.filter { $0.to == "bob@example.com" }.count == 1)
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'limited'") == 3)
         #expect(rig.sink.drain().filter { $0.contains("event=mail.limited") }.count == 3)
         #expect(try scene.mails() == 0)
         // Later there is room again.
-        rig.time.advance(by: NewsBudget.hour)
+        rig.time.advance(by: NotificationBudget.hour)
         try await scene.lockAndUnlock()
         try await rig.round(after: .seconds(1))
-        #expect(rig.mails.sent.filter { $0.to == "ada@example.com" }.count == NewsBudget.most + 2)
+        #expect(rig.mails.sent.filter { $0.to == "ada@example.com" }.count == NotificationBudget.most + 2)
     }
 
     @Test(arguments: StoreKind.all) func whoIsForgottenIsToldNothing(kind: StoreKind) async throws {

@@ -9,7 +9,7 @@ import World
 @Suite struct OperatorsWordTests {
     private static let websites = ["answers": "website", "further-factors": "website"]
 
-    private func stoppedBy(_ device: DeviceID, _ rig: RelayRig) async throws -> Doer? {
+    private func stoppedBy(_ device: DeviceID, _ rig: RelayRig) async throws -> ChangeAuthor? {
         let store = rig.store
         return try await rig.on { _ in try await store.run(Accounts.device(device)) }?.stoppedBy
     }
@@ -116,7 +116,7 @@ import World
 
     // MARK: Users
 
-    private func state(_ cast: Cast) async throws -> (UserState, Doer?) {
+    private func state(_ cast: Cast) async throws -> (UserState, ChangeAuthor?) {
         let store = cast.rig.store
         let user = try await cast.rig.on { _ in try await store.run(Accounts.user("ada", of: "shop")) }
         return (try #require(user).state, user?.stoppedBy)

@@ -17,8 +17,8 @@ struct PeerWatchTests {
     }
 
     /// The seconds until it counts as dead, looked at every so often, or nil if it does not within a minute.
-    private func found(_ watch: inout PeerWatch, every step: Duration) -> Duration? {
-        let beats = [Beat(relay: own, count: 1), Beat(relay: other, count: 1)]
+    private func found(_ watch: inout FailureDetector, every step: Duration) -> Duration? {
+        let beats = [Heartbeat(relay: own, count: 1), Heartbeat(relay: other, count: 1)]
         let start = time.instant()
         while time.instant() - start < .seconds(60) {
             if !watch.dead(beats, except: own, at: time.instant()).isEmpty { return time.instant() - start }
@@ -29,14 +29,14 @@ struct PeerWatchTests {
 
     /// With the second that its last beat may be old, and a push that is sent at once: within ten.
     @Test func aBeatThatStandsStillForSevenSecondsIsADeadRelays() {
-        var watch = PeerWatch()
+        var watch = FailureDetector()
         #expect(found(&watch, every: .seconds(1)) == .seconds(7))
     }
 
     @Test func oneThatMovesLives() {
-        var watch = PeerWatch()
+        var watch = FailureDetector()
         for count in 0..<100 {
-            let beats = [Beat(relay: other, count: Int64(count / 6))]
+            let beats = [Heartbeat(relay: other, count: Int64(count / 6))]
             #expect(watch.dead(beats, except: own, at: time.instant()) == [])
             time.advance(by: .seconds(1))
         }
@@ -44,8 +44,8 @@ struct PeerWatchTests {
 
     /// As the store is when a node of a cluster dies: nobody could move a beat meanwhile.
     @Test func aTimeInWhichNobodyCouldLookCountsLittle() {
-        var watch = PeerWatch()
-        let beats = [Beat(relay: other, count: 1)]
+        var watch = FailureDetector()
+        let beats = [Heartbeat(relay: other, count: 1)]
         #expect(watch.dead(beats, except: own, at: time.instant()) == [])
         time.advance(by: .seconds(1))
         #expect(watch.dead(beats, except: own, at: time.instant()) == [])
@@ -53,7 +53,7 @@ struct PeerWatchTests {
         #expect(watch.dead(beats, except: own, at: time.instant()) == [])
         time.advance(by: .seconds(1))
         // It had a second to move it.
-        let moved = [Beat(relay: other, count: 2)]
+        let moved = [Heartbeat(relay: other, count: 2)]
         #expect(watch.dead(moved, except: own, at: time.instant()) == [])
         #expect(found(&watch, every: .seconds(1)) == .seconds(7))
     }

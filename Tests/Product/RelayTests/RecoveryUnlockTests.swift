@@ -15,7 +15,7 @@ import World
         return try await Person.registered("ada", at: try await rig.shop("shop", policies), rig)
     }
 
-    private func stop(_ ada: Person, _ state: UserState, by doer: Doer = .phone) throws {
+    private func stop(_ ada: Person, _ state: UserState, by doer: ChangeAuthor = .phone) throws {
         try ada.rig.execute("UPDATE user SET state = '\(state.rawValue)', stopped_by = '\(doer.rawValue)'")
     }
 

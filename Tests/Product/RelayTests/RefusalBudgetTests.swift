@@ -7,7 +7,7 @@ import World
 
 /// However much a phone sends that is refused, the store has little of it to write: others want to be answered too.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct RefusalBudgetTests {
-    private func post(_ text: String, _ asked: Asked, by phone: RelayRig.BoundPhone, _ cast: Cast) async {
+    private func post(_ text: String, _ asked: OpenedChallenge, by phone: RelayRig.BoundPhone, _ cast: Cast) async {
         await #expect(throws: Refusal.self) {
             try await cast.rig.post(PhoneAnswer(approves: true, signed: text), asked.challenge, by: phone)
         }

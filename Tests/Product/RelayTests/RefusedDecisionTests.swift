@@ -67,13 +67,15 @@ import World
         #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first) == .success)
     }
 
-    private func wrongs(_ cast: Cast, _ asked: Asked, superseded: Asked) async throws -> [Wrong] {
+    private func wrongs(_ cast: Cast, _ asked: OpenedChallenge, superseded: OpenedChallenge) async throws -> [Wrong] {
         try await strangers(cast, asked, superseded) + claims(cast, asked, superseded) + forgeries(cast, asked)
     }
 
     // MARK: Somebody else's
 
-    private func strangers(_ cast: Cast, _ asked: Asked, _ superseded: Asked) async throws -> [Wrong] {
+    private func strangers(_ cast: Cast, _ asked: OpenedChallenge, _ superseded: OpenedChallenge) async throws
+        -> [Wrong]
+    {
         let (rig, first) = (cast.rig, cast.first)
         let good = try await rig.signed(.approve, asked.challenge, number: "47", by: first)
         let shown = try await rig.shown(asked.challenge, to: first.credential)
@@ -106,7 +108,7 @@ import World
 
     // MARK: Signed by the right phone, about something else
 
-    private func claims(_ cast: Cast, _ asked: Asked, _ superseded: Asked) async throws -> [Wrong] {
+    private func claims(_ cast: Cast, _ asked: OpenedChallenge, _ superseded: OpenedChallenge) async throws -> [Wrong] {
         let (rig, first) = (cast.rig, cast.first)
         let shown = try await rig.shown(asked.challenge, to: first.credential)
         let old = try await rig.shown(superseded.challenge, to: first.credential)
@@ -179,7 +181,7 @@ import World
 
     // MARK: Not a JWS of this kind at all
 
-    private func forgeries(_ cast: Cast, _ asked: Asked) async throws -> [Wrong] {
+    private func forgeries(_ cast: Cast, _ asked: OpenedChallenge) async throws -> [Wrong] {
         let (rig, first) = (cast.rig, cast.first)
         let key = first.phone.key
         let good = try await rig.signed(.approve, asked.challenge, number: "47", by: first)

@@ -53,7 +53,7 @@ import World
         let beside = try await RelayRig(beside: rig)
         for _ in 0..<3 {
             let operation = rig.relay.operations.new().id
-            let login: @Sendable (Relay) async throws -> Asked = { relay in
+            let login: @Sendable (Relay) async throws -> OpenedChallenge = { relay in
                 try await relay.login(
                     LoginRequest(subject: .token(user)), by: shop, as: relay.operations.again(operation))
             }
@@ -71,7 +71,7 @@ import World
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func afterACrashTheRequestIsAnsweredAsBefore(kind: StoreKind, verb: SecretVerb) async throws {
         let scene = try await SecretScene(try await RelayRig(kind))
-        let request = Repeatable(website: scene.shop.id, route: "r", key: "k", content: [])
+        let request = IdempotentRequest(website: scene.shop.id, route: "r", key: "k", content: [])
         guard case .run(let fresh) = try await scene.rig.on({ try await $0.begin(request) }) else {
             throw RigFailure("the first time is no first time")
         }
@@ -141,7 +141,7 @@ import World
 
         var count: Int { state.withLock { $0.count } }
 
-        func see(_ steps: [Step]) {
+        func see(_ steps: [BoundStatement]) {
             guard steps.contains(where: { $0.statement.sql.contains("INTO audit") }) else { return }
             state.withLock { if $0.count == 0 { $0.isDue = true } }
         }

@@ -55,7 +55,7 @@ import World
                     Script(
                         "insert", rows: SignedRows.everythingAdopted,
                         writes: [
-                            Step(
+                            BoundStatement(
                                 ResealTests.insert, .blob(id.bytes), .blob(user.bytes), .blob(secret),
                                 .text(try Sealer.keyID(of: secret)), .text(now.sql), .blob(operation.bytes))
                         ]))
@@ -76,7 +76,7 @@ import World
         func rows() async throws -> [Row] {
             let store = rig.store
             return try await rig.on { _ in
-                Array(try await store.run(Script("rows", reads: [Step(ResealTests.sealed)]))[0])
+                Array(try await store.run(Script("rows", reads: [BoundStatement(ResealTests.sealed)]))[0])
             }
         }
 
@@ -167,11 +167,11 @@ import World
         let scene = try await Scene(kind, factors: 120)
         let rows = try await scene.rows()
         let harm = Statement("UPDATE factor SET secret = ? WHERE id = ?")
-        var steps: [Step] = []
+        var steps: [BoundStatement] = []
         for row in rows.prefix(3) {
             var bytes = try row.blob(2)
             bytes[bytes.count - 1] ^= 1
-            steps.append(Step(harm, .blob(bytes), .blob(try row.blob(0))))
+            steps.append(BoundStatement(harm, .blob(bytes), .blob(try row.blob(0))))
         }
         let (store, script) = (scene.rig.store, Script("harm", writes: steps))
         try await scene.rig.on { _ in _ = try await store.run(script) }

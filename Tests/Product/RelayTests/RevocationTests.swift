@@ -60,7 +60,7 @@ struct RevocationTests {
 
     /// A change whose transaction was held up is seen after later ones.
     @Test func aLateChangeIsNotMissed() {
-        var marks = RevocationMarks()
+        var marks = RevocationCursor()
         func at(_ second: Int64) -> Instant { Instant(nanoseconds: second * 1_000_000_000) }
         #expect(marks.start == nil)
         marks.looked(to: 5000, at: at(0))

@@ -49,7 +49,7 @@ private let zeros = String(repeating: "00", count: 16)
         try await plantedRequestIsNotSigned(rig, request)
     }
 
-    private func plantedRequestIsNotSigned(_ rig: RelayRig, _ request: Repeatable) async throws {
+    private func plantedRequestIsNotSigned(_ rig: RelayRig, _ request: IdempotentRequest) async throws {
         let store = try store(of: rig) { try rig.forge(rig.row(of: request)) }
         defer { store.close() }
         await #expect(throws: StoreFailure.forged("idempotency \(request.keyText)")) {
@@ -120,17 +120,17 @@ private let zeros = String(repeating: "00", count: 16)
     }
 }
 
-extension Repeatable {
+extension IdempotentRequest {
     fileprivate var keyText: String { "\(website):\(Hex.encode(digest))" }
 }
 
 extension RelayRig {
-    fileprivate func request() async throws -> Repeatable {
-        Repeatable(website: try await shop().id, route: "r", key: "k", content: [])
+    fileprivate func request() async throws -> IdempotentRequest {
+        IdempotentRequest(website: try await shop().id, route: "r", key: "k", content: [])
     }
 
     @discardableResult
-    fileprivate func begin(_ request: Repeatable, in store: Store) async throws -> RepeatRow? {
+    fileprivate func begin(_ request: IdempotentRequest, in store: Store) async throws -> IdempotencyRow? {
         let operation = relay.operations.new().id
         return try await on { [time] relay in
             try await store.begin(request, as: operation, relay: relay.operations.draw(), at: time.now())
@@ -138,7 +138,7 @@ extension RelayRig {
     }
 
     /// SQL that writes a row of that request under an operation that nobody began.
-    fileprivate func row(of request: Repeatable) -> String {
+    fileprivate func row(of request: IdempotentRequest) -> String {
         """
         INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)
         VALUES (x'\(request.website)', x'\(Hex.encode(request.digest))', x'\(Hex.encode(request.fingerprint))',

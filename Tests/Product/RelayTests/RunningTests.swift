@@ -5,12 +5,12 @@ import Testing
 
 /// What a relay remembers of the requests that run in it, and of those of whose end the store does not know.
 struct RunningTests {
-    private let running = Running()
-    private let repeatable: Repeatable
+    private let running = RunningOperations()
+    private let repeatable: IdempotentRequest
 
     init() throws {
         let website = try #require(WebsiteID("00000000000000000000000000000001"))
-        repeatable = Repeatable(website: website, route: "r", key: "k", content: [])
+        repeatable = IdempotentRequest(website: website, route: "r", key: "k", content: [])
     }
 
     private func id(_ number: Int) throws -> OperationID {
@@ -71,20 +71,20 @@ struct RunningTests {
 
     /// However many fail to begin while the store is away, what has ended is remembered.
     @Test func whatDidNotBeginTakesNoPlaceOfWhatDid() throws {
-        for number in 1...Running.most + 1 { try leave(number, hadBegun: false) }
+        for number in 1...RunningOperations.most + 1 { try leave(number, hadBegun: false) }
         // Rounds that fail meanwhile.
         for _ in 0..<3 {
             let (some, hadBegun) = running.takeLeft()
-            #expect(some.count == Running.page && !hadBegun)
+            #expect(some.count == RunningOperations.page && !hadBegun)
             running.leave(some, hadBegun: hadBegun)
         }
-        let ended = try (0..<Running.page + 5).map { try id(Running.most + 2 + $0) }
+        let ended = try (0..<RunningOperations.page + 5).map { try id(RunningOperations.most + 2 + $0) }
         for operation in ended { running.leave([operation: repeatable], hadBegun: true) }
         let first = running.takeLeft()
-        #expect(first.some.count == Running.page && first.hadBegun)
+        #expect(first.some.count == RunningOperations.page && first.hadBegun)
         running.remove(first.some)
         let left = all()
-        #expect(left.count == Running.most + 5 && Set(left).count == left.count)
+        #expect(left.count == RunningOperations.most + 5 && Set(left).count == left.count)
         #expect(Set(ended).isSubset(of: Set(left + first.some.keys)))
     }
 }

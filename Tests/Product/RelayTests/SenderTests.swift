@@ -6,7 +6,7 @@ import World
 @Suite struct SenderTests {
     private let start = Instant(nanoseconds: 1_000_000_000)
 
-    private func isAdmitted(_ senders: Senders, _ address: String, _ now: Instant) -> Bool {
+    private func isAdmitted(_ senders: SenderThrottle, _ address: String, _ now: Instant) -> Bool {
         do {
             _ = try senders.admit(address, at: now)
             return true
@@ -16,7 +16,7 @@ import World
     }
 
     @Test func pausesGrowAndEnd() throws {
-        let senders = Senders()
+        let senders = SenderThrottle()
         for _ in 0..<5 {
             #expect(isAdmitted(senders, "a", start))
             senders.wrong("a", admitted: nil, at: start)
@@ -40,7 +40,7 @@ import World
     }
 
     @Test func oneAtATimeIsTakenFromWhoeverIsSlowed() throws {
-        let senders = Senders()
+        let senders = SenderThrottle()
         for _ in 0..<5 { senders.wrong("a", admitted: nil, at: start) }
         let later = start + .seconds(5)
         let admitted = try senders.admit("a", at: later)
@@ -56,7 +56,7 @@ import World
     }
 
     @Test func aBurstIsAsGoodAsItsFirstFew() throws {
-        let senders = Senders()
+        let senders = SenderThrottle()
         // All of them were let in before the first one was found to be wrong.
         let admitted = try (0..<1000).map { _ in try senders.admit("a", at: start) }
         for until in admitted { senders.wrong("a", admitted: until, at: start) }
@@ -69,7 +69,7 @@ import World
     }
 
     @Test func whateverIsSentFromWhereverMemoryIsBounded() {
-        let senders = Senders(most: 100)
+        let senders = SenderThrottle(most: 100)
         for _ in 0..<6 { senders.wrong("old", admitted: nil, at: start) }
         for number in 0..<10_000 {
             senders.wrong("sender-\(number)", admitted: nil, at: start)
@@ -88,6 +88,6 @@ import World
             ("fe80::", "fe80:0:0:0"), ("1::2:3:4:5:6:7", "1:0:2:3"), ("::ffff:192.0.2.1", "::ffff:192.0.2.1"),
         ]) func anAddressStandsForItsNetwork(address: String, network: String)
     {
-        #expect(Senders.network(address) == network)
+        #expect(SenderThrottle.network(address) == network)
     }
 }

@@ -21,7 +21,7 @@ import World
         }
     }
 
-    private func end(_ asked: Asked, _ end: End, _ cast: Cast) async throws {
+    private func end(_ asked: OpenedChallenge, _ end: End, _ cast: Cast) async throws {
         switch end {
         case .approved: _ = try await cast.rig.decide(.approve, asked.challenge, number: "47", by: cast.first)
         case .denied: _ = try await cast.rig.decide(.deny, asked.challenge, by: cast.first)
@@ -84,9 +84,9 @@ import World
 
 extension Cast {
     /// A challenge of Ada's that has another end than fraud.
-    fileprivate func earlier(than asked: Asked) async throws -> ChallengeID {
+    fileprivate func earlier(than asked: OpenedChallenge) async throws -> ChallengeID {
         let sql = Statement("SELECT id FROM challenge WHERE decision = 'deny'")
-        let rows = try rig.store.runBlocking(Script("test", reads: [Step(sql)]))
+        let rows = try rig.store.runBlocking(Script("test", reads: [BoundStatement(sql)]))
         let id = ChallengeID(try rows.row(0).blob(0))
         guard let id, id != asked.challenge else { throw RigFailure("no earlier challenge") }
         return id

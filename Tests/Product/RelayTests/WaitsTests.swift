@@ -33,7 +33,7 @@ struct WaitsTests {
     private func phone(_ number: Int) -> DeviceID { Self.id(number) }
 
     @Test(arguments: ["oldest first", "newest first", "mixed"]) func aCrowdThatGivesUpCostsAStepEach(order: String) {
-        let waits = Waits()
+        let waits = HeldRequests()
         var tickets = (0..<Self.crowd).map { _ in waits.ticket(for: .challenge(challenge)) }
         switch order {
         case "newest first": tickets.reverse()
@@ -48,7 +48,7 @@ struct WaitsTests {
     }
 
     @Test func aCrowdOfPhonesWithSeveralEventsEachCostsAStepForEach() {
-        let waits = Waits()
+        let waits = HeldRequests()
         let tickets = (0..<10_000).map { number in
             waits.ticket(for: [.user(user), .challenge(challenge)], newestOf: .phone(phone(number)))
         }
@@ -59,14 +59,14 @@ struct WaitsTests {
 
     @Test func aCrowdIsWokenInSlicesAndEachOnce() {
         let later = Later()
-        let waits = Waits(later: { later.add($0) })
+        let waits = HeldRequests(later: { later.add($0) })
         let woken = Mutex(0)
         let tickets = (0..<Self.crowd).map { _ in waits.ticket(for: .challenge(challenge)) }
         for ticket in tickets { ticket.arm { woken.withLock { $0 += 1 } } }
         waits.fire(.challenge(challenge))
         var slices = [woken.withLock { $0 }]
         while later.runOne() { slices.append(woken.withLock { $0 } - slices.reduce(0, +)) }
-        #expect(slices.allSatisfy { $0 <= Waits.slice })
+        #expect(slices.allSatisfy { $0 <= HeldRequests.slice })
         #expect(woken.withLock { $0 } == Self.crowd)
         #expect(waits.isEmpty)
         #expect(tickets.allSatisfy { $0.hasHappened })
@@ -75,7 +75,7 @@ struct WaitsTests {
 
     @Test func whoComesOrGoesBetweenTwoSlicesIsNotWoken() {
         let later = Later()
-        let waits = Waits(later: { later.add($0) })
+        let waits = HeldRequests(later: { later.add($0) })
         let woken = Mutex<Set<Int>>([])
         let tickets = (0..<1000).map { number in
             let ticket = waits.ticket(for: .challenge(challenge))
@@ -96,7 +96,7 @@ struct WaitsTests {
 
     @Test func everybodyMayLeaveAListThatIsBeingFired() {
         let later = Later()
-        let waits = Waits(later: { later.add($0) })
+        let waits = HeldRequests(later: { later.add($0) })
         let tickets = (0..<1000).map { _ in waits.ticket(for: .challenge(challenge)) }
         waits.fire(.challenge(challenge))
         for ticket in tickets { ticket.cancel() }
@@ -108,7 +108,7 @@ struct WaitsTests {
     }
 
     @Test func whoWaitsForSeveralEventsLeavesAllWithTheFirst() {
-        let waits = Waits()
+        let waits = HeldRequests()
         let both = waits.ticket(for: [.user(user), .challenge(challenge)], newestOf: .phone(phone(1)))
         let one = waits.ticket(for: [.user(user)], newestOf: .phone(phone(2)))
         waits.fire(.user(user), besides: .challenge(challenge))

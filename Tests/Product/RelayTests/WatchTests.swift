@@ -9,7 +9,7 @@ import World
 /// What is found of the changes that others write, in whatever order they come to be seen.
 struct WatchTests {
     /// Changes that are there once they were committed.
-    private final class Changes: WatchStore {
+    private final class Changes: ChangeStore {
         private struct State {
             var numbers: Set<Int64> = []
             var isAway = false
@@ -55,7 +55,7 @@ struct WatchTests {
 
     private final class Eye {
         let changes = Changes()
-        let watch = Watch()
+        let watch = ChangeFeed()
         let time = TestTime()
 
         /// What one look finds.
@@ -195,7 +195,7 @@ struct WatchTests {
 
     /// However many are read, as many are kept as seconds can bring.
     @Test func whatIsBeyondDoubtIsForgotten() {
-        var marks = WatchMarks()
+        var marks = ChangeCursor()
         var now = Instant(nanoseconds: 1)
         marks.skip(to: 0, at: now)
         for second in Int64(0)..<100 {

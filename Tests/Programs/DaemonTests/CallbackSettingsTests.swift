@@ -43,11 +43,11 @@ import Testing
     }
 
     /// What is read, and what is said against it.
-    private func read(_ change: (inout Settings.CallbackService) -> Void) -> (Materials.Callbacks, [String]) {
+    private func read(_ change: (inout Settings.WebhookSettings) -> Void) -> (LoadedFiles.WebhookFiles, [String]) {
         var settings = SettingsKeys.defaults
         settings.directory = place.path
         change(&settings.callbacks)
-        var reading = MaterialsReading(settings: settings, now: certificates.now)
+        var reading = LoadedFilesReader(settings: settings, now: certificates.now)
         let callbacks = reading.callbacks()
         return (callbacks, reading.problems)
     }

@@ -16,8 +16,8 @@ import Testing
 
     private func material(
         _ ranges: [String] = ["10.0.0.0/8"], authority: [UInt8]? = [1], shown: WebClientOptions.ClientCertificate?
-    ) throws -> Materials.Callbacks {
-        Materials.Callbacks(
+    ) throws -> LoadedFiles.WebhookFiles {
+        LoadedFiles.WebhookFiles(
             allowed: try ranges.map { try #require(AddressRange($0)) }, authority: authority, certificate: shown)
     }
 
@@ -28,7 +28,7 @@ import Testing
 
     @Test func whatStaysTheSameStays() throws {
         let (one, other) = (try issued(), try issued())
-        let callers = Callers(try material(shown: one), time: TestTime(), log: Log(sink: MemorySink()))
+        let callers = ActiveWebhookCourier(try material(shown: one), time: TestTime(), log: Log(sink: MemorySink()))
         let first = callers.courier
         callers.replace(try material(shown: .init(chain: one.chain, key: Secret(one.key.reveal()))))
         #expect(callers.courier === first)

@@ -43,19 +43,19 @@ import World
 
     /// A relay that was off, or begins late, tells of what has come to pass, and not of what was before.
     @Test func whoComesLateIsToldTheNewest() {
-        var watch = ExpiryWatch()
+        var watch = ExpiryNotices()
         let certificate = certificate("tls.ca", lasts: 3, and: 7200)
         #expect(watch.due([certificate], at: time.now()).map(\.threshold) == [7])
         #expect(watch.due([certificate], at: time.now()).isEmpty)
         // A restart forgets.
-        var another = ExpiryWatch()
+        var another = ExpiryNotices()
         #expect(another.due([certificate], at: time.now()).map(\.threshold) == [7])
         #expect(certificate.days(at: time.now()) == 3)
     }
 
     @Test func theSecondCounts() {
         for (seconds, threshold) in [(1, nil), (0, 30), (-1, 30)] as [(Int64, Int64?)] {
-            var watch = ExpiryWatch()
+            var watch = ExpiryNotices()
             let due = watch.due([certificate("tls.ca", lasts: 30, and: seconds)], at: time.now())
             #expect(due.first?.threshold == threshold)
         }

@@ -66,7 +66,7 @@ private func everything() throws -> Settings {
     settings.callbacks.certificate = FileName("relay.pem")
     settings.callbacks.key = FileName("relay.key")
     settings.mail.url = try SMTPAddress(settingsText: "smtps://[::1]:465")
-    settings.mail.from = try MailSender(settingsText: "Login #1 <login@example.com>")
+    settings.mail.from = try MailAddress(settingsText: "Login #1 <login@example.com>")
     settings.mail.username = "relay: one"
     settings.mail.passwordFile = FileName("mail.password")
     settings.mail.authority = FileName("mail-ca.pem")

@@ -9,7 +9,7 @@ import World
     /// As the relay reads it.
     @Test func namesThisMachineAlone() throws {
         let directory = try TemporaryDirectory()
-        try TextFile.write(OwnPlace.database(at: 1_795_249_354), to: directory("places.mmdb"))
+        try TextFile.write(LoopbackLocation.database(at: 1_795_249_354), to: directory("places.mmdb"))
         let places = try PlaceFinder(path: directory("places.mmdb"))
         #expect(places.madeAt == Timestamp(seconds: 1_795_249_354))
         for address in ["127.0.0.1", "127.255.255.255", "::ffff:127.0.0.1"] {

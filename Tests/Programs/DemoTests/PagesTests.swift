@@ -34,8 +34,8 @@ struct PagesTests {
 
     private let secret = RunSecret(theatre: 8000, randomness: SystemRandomness())
 
-    private func gate() -> Gate {
-        Gate(pages: Inside(), house: PageHouse(files: [.baseCSS, .iconSVG, .phoneJS]), secret: secret)
+    private func gate() -> AccessGate {
+        AccessGate(pages: Inside(), house: PageResponder(files: [.baseCSS, .iconSVG, .phoneJS]), secret: secret)
     }
 
     private func answer(_ path: String, _ query: String?, method: String = "GET", cookie: String? = nil) async
@@ -71,7 +71,7 @@ struct PagesTests {
     }
 
     @Test func servesItsFilesAndNoOthers() {
-        let house = PageHouse(files: [.phoneJS])
+        let house = PageResponder(files: [.phoneJS])
         #expect(
             house.file(for: Request(method: "GET", path: "/phone.js"))?.fields["content-type"]?.hasPrefix(
                 "text/javascript") == true)

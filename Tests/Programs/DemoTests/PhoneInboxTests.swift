@@ -10,7 +10,7 @@ struct PhoneInboxTests {
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
         let loop = group.loops[0]
-        let inbox = PhoneInbox(loop: loop, feed: Feed(loop: loop), randomness: SystemRandomness())
+        let inbox = PhoneInbox(loop: loop, feed: ActivityFeed(loop: loop), randomness: SystemRandomness())
         inbox.setOnline(!offline)
         for number in 1...count { inbox.bring("sms", from: "shop", to: "ada", text: "\(number)", by: .textGateway) }
         if offline {

@@ -6,18 +6,18 @@ import Testing
 struct StoryTests {
     @Test func breaksLinesWhereTheyMayBreakAndLosesNothing() {
         let words = Array(repeating: "word", count: 60).joined(separator: " ")
-        let lines = Story.wrapped(words)
+        let lines = Narration.wrapped(words)
         #expect(lines.count > 1 && lines.allSatisfy { $0.count <= 104 })
         #expect(lines.joined(separator: " ") == words)
 
         let body = Array(repeating: "\"name\":\"value\"", count: 20).joined(separator: ",")
-        let pieces = Story.wrapped(body, at: ",", indent: 24)
+        let pieces = Narration.wrapped(body, at: ",", indent: 24)
         #expect(pieces.count > 1 && pieces.dropLast().allSatisfy { $0.hasSuffix(",") && $0.count <= 81 })
         #expect(pieces.joined() == body)
 
         let one = String(repeating: "x", count: 200)
-        #expect(Story.wrapped(one) == [one])
-        #expect(Story.wrapped("") == [])
+        #expect(Narration.wrapped(one) == [one])
+        #expect(Narration.wrapped("") == [])
     }
 
     @Test func cutsLongTextsAtEveryDepth() {

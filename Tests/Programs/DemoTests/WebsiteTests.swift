@@ -142,7 +142,7 @@ import World
 
     /// Of many codes that nobody read the newest counts.
     @Test func keepsNoSecretsWithoutEnd() {
-        var phones = KnownPhones(token: "t")
+        var phones = PinnedPhones(token: "t")
         let now = Instant(nanoseconds: 0)
         phones.expect(Secret(utf8: "first"), until: now + .seconds(100))
         for number in 2...16 { phones.expect(Secret(utf8: "\(number)"), until: now + .seconds(1)) }

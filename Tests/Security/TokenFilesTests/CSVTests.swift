@@ -3,13 +3,13 @@ import Testing
 import TokenFiles
 
 @Suite struct CSVTests {
-    private func read(_ text: String) throws -> [Seed] { try CSVSeeds.read(Array(text.utf8)).seeds }
+    private func read(_ text: String) throws -> [Seed] { try CSVTokenReader.read(Array(text.utf8)).seeds }
 
     private func messages(_ text: String) -> [String] { messages(Array(text.utf8)) }
 
     private func messages(_ bytes: [UInt8]) -> [String] {
         do throws(SeedFaults) {
-            _ = try CSVSeeds.read(bytes)
+            _ = try CSVTokenReader.read(bytes)
             return []
         } catch {
             return error.faults.map { "\($0.line): \($0.message)" }
@@ -41,7 +41,7 @@ import TokenFiles
         let text =
             "kind;secret;Encoding; username\r\n\r\nhotp;3132333435363738393031323334353637383930;hex;ana\r\n"
             + "hotp;3132333435363738393031323334353637383930;HEX;\"a\nb\"\r\nhotp;GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ;base32;c"
-        let seeds = try CSVSeeds.read([0xef, 0xbb, 0xbf] + Array(text.utf8)).seeds
+        let seeds = try CSVTokenReader.read([0xef, 0xbb, 0xbf] + Array(text.utf8)).seeds
         #expect(seeds.map(\.username) == ["ana", "a\nb", "c"])
         #expect(seeds.map(\.line) == [3, 4, 6])
         #expect(seeds.allSatisfy { $0.secret.reveal() == secret })
@@ -100,14 +100,14 @@ import TokenFiles
     }
 
     @Test func whoHasWhichToken() throws {
-        let users = try CSVSeeds.readMap(Array("username,serial\nana,1\nben,2\n".utf8))
+        let users = try CSVTokenReader.readMap(Array("username,serial\nana,1\nben,2\n".utf8))
         #expect(users == ["1": "ana", "2": "ben"])
         for (text, message) in [
             ("serial,username\n1,ana\n1,ben\n", "3: the serial 1 stands here a second time"),
             ("serial,username\n1,\n", "2: both serial and username must be given"),
             ("serial\n1\n", "1: the column username is missing"),
         ] {
-            let faults = #expect(throws: SeedFaults.self) { try CSVSeeds.readMap(Array(text.utf8)) }
+            let faults = #expect(throws: SeedFaults.self) { try CSVTokenReader.readMap(Array(text.utf8)) }
             #expect(faults?.faults.map { "\($0.line): \($0.message)" } == [message])
         }
     }

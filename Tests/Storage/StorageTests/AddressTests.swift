@@ -29,9 +29,9 @@ import World
             Script(
                 "test",
                 writes: [
-                    Step(
+                    BoundStatement(
                         Self.add, .id(id), .id(user), .word(kind), .text(address), .moment(Sample.now), .id(user)),
-                    Step(Self.send, .id(id), .moment(Sample.now), .moment(Sample.later)),
+                    BoundStatement(Self.send, .id(id), .moment(Sample.now), .moment(Sample.later)),
                 ]))
         return id
     }
@@ -48,7 +48,7 @@ import World
         let take = try #require(Self.take[kind])
         // The other relay has not committed yet.
         try relays.holder.begin(.writing)
-        _ = try relays.holder.run([Step(take, .text(address), .id(Sample.id(1) as UserID))])
+        _ = try relays.holder.run([BoundStatement(take, .text(address), .id(Sample.id(1) as UserID))])
 
         async let confirmed = first.confirm(
             address: waiting, of: Sample.id(2), failures: 0, code: 0, hasWord: true, at: Sample.now,

@@ -19,7 +19,7 @@ struct AnnouncedOnceTests {
         let store = try database.open()
         defer { store.close() }
         try await Sample.fill(store, at: database.url)
-        _ = try await store.run(Script("callback", writes: [Step(Self.callback)]))
+        _ = try await store.run(Script("callback", writes: [BoundStatement(Self.callback)]))
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
         var told: Int64 = 0
@@ -28,7 +28,7 @@ struct AnnouncedOnceTests {
             let operation = operations.new()
             for _ in 0..<2 { try await change(operation) }
             told += 2
-            let count = try await store.run(Script("count", reads: [Step(Self.errands)]))
+            let count = try await store.run(Script("count", reads: [BoundStatement(Self.errands)]))
             #expect(try count.row(0).integer(0) == told, "\(what)")
         }
         try await twice("bind") { try await Sample.bind(1, on: store, as: $0) }

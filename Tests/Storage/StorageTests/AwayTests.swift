@@ -87,7 +87,7 @@ extension HarmedServerTests {
 }
 
 extension Store {
-    fileprivate func result(of script: Script) async -> Answer {
+    fileprivate func result(of script: Script) async -> ScriptResult {
         do throws(StoreFailure) {
             return .success(try await run(script))
         } catch {

@@ -20,7 +20,7 @@ import World
         #expect(try await scene.claim(by: 1) == [10])
         try await scene.write(Self.addChore, .id(Self.relay))
         let beats = try await scene.store.beat(Self.relay, at: CallScene.now)
-        #expect(beats == [Beat(relay: Self.relay, count: 1)])
+        #expect(beats == [Heartbeat(relay: Self.relay, count: 1)])
         return scene
     }
 

@@ -23,7 +23,7 @@ import World
 
     /// At how many rows the session has looked so far; a few of them to find that out.
     private static func looked(_ session: any Session) throws(SessionFailure) -> Int64 {
-        let rows = try session.run([Step(reads)])[0]
+        let rows = try session.run([BoundStatement(reads)])[0]
         return (try? rows.first?.integer(0)) ?? .max / 2
     }
 
@@ -76,16 +76,16 @@ import World
             let claimed = try await scene.claim(of: 1, on: store)
             #expect(claimed.count == 4)
         }
-        let settled = SettledCalls(
+        let settled = WebhookSettlement(
             website: Sample.id(2), url: CallScene.url, relay: Sample.id(1), at: CallScene.now,
             effects: [.again(Sample.id(1_000_000_000), at: Sample.later, failures: 1)], reason: nil, tried: .failed)
         try await costs("settle", upTo: 100) { _ = try await store.settle(settled, as: scene.operations.new()) }
-        let claim = Claim(
+        let claim = OutboxLease(
             id: Sample.id(1), relay: Sample.id(1), now: CallScene.now, leasedUntil: Sample.later,
             messagesLeasedUntil: Sample.later, limit: 100)
         try await costs("everything else that is due", upTo: 100) { _ = try await store.claim(claim) }
         // A third of them waits for later: each is looked at a few times, not once for every other.
-        let recovered = SettledCalls(
+        let recovered = WebhookSettlement(
             website: Sample.id(1), url: CallScene.url, relay: Sample.id(1), at: CallScene.now, effects: [.recovered],
             reason: nil,
             tried: .nothing)

@@ -25,7 +25,7 @@ struct CallClaimTests {
         #expect(try await scene.websites() == [])
         #expect(try await scene.websites(after: .seconds(1)) == [1, 3])
         // Nothing else of the relay's takes them up.
-        let claim = Claim(
+        let claim = OutboxLease(
             id: Sample.id(1), relay: Sample.id(1), now: CallScene.now + .seconds(60), leasedUntil: Sample.later,
             messagesLeasedUntil: Sample.later, limit: 100)
         #expect(try await scene.store.claim(claim).rows.isEmpty)
@@ -105,7 +105,7 @@ struct CallClaimTests {
             #expect(row.url == "https://shop.example/hook" && row.websiteName == "mill" && row.secrets == [1, 2])
             #expect(row.website == Sample.website && row.formerUntil == Timestamp(sql: "2026-11-22 09:00:00.000"))
             #expect(row.user == Sample.id(7) && row.token == Sample.id(7) && row.failures == 0)
-            #expect(row.createdAt == Sample.now && row.expiresAt == Sample.now + Calls.life)
+            #expect(row.createdAt == Sample.now && row.expiresAt == Sample.now + WebhookRows.life)
         }
         let login = try #require(rows.first { $0.event == "login.decided" })
         #expect(login.id.bytes == (Sample.id(7) as ChallengeID).bytes && login.place == 0 && login.device == nil)
@@ -142,7 +142,7 @@ struct CallClaimTests {
         let scene = try CallScene(engine)
         #expect(
             try await scene.store.callBacklog(at: CallScene.now)
-                == CallBacklog(oldestDue: nil, dead: 0, disabled: 0, websites: 0))
+                == WebhookBacklog(oldestDue: nil, dead: 0, disabled: 0, websites: 0))
         for website in 1...2 { try await scene.addWebsite(website) }
         try await scene.addCall(10, after: .seconds(-7))
         try await scene.addCall(11, after: .seconds(-9))
@@ -151,18 +151,18 @@ struct CallClaimTests {
             "UPDATE callback SET state = 'disabled' WHERE website_id = x'\(Sample.id(2) as WebsiteID)'")
         #expect(
             try await scene.store.callBacklog(at: CallScene.now)
-                == CallBacklog(oldestDue: CallScene.now - .seconds(9), dead: 0, disabled: 1, websites: 2))
+                == WebhookBacklog(oldestDue: CallScene.now - .seconds(9), dead: 0, disabled: 1, websites: 2))
         // Dead ones, of whomever.
         for number in [10, 11, 20] {
             try await scene.write(
                 """
                 UPDATE outbox SET dead_at = '2026-11-22 00:00:00.000', call_at = NULL WHERE id = x'\(Sample.id(number)
-                as ErrandID)'
+                as OutboxEntryID)'
                 """)
         }
         #expect(
             try await scene.store.callBacklog(at: CallScene.now)
-                == CallBacklog(oldestDue: nil, dead: 3, disabled: 1, websites: 2))
+                == WebhookBacklog(oldestDue: nil, dead: 3, disabled: 1, websites: 2))
         // What is due later is not late.
         try await scene.addCall(12, after: .seconds(1))
         #expect(try await scene.store.callBacklog(at: CallScene.now).oldestDue == nil)

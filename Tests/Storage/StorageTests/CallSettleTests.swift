@@ -9,7 +9,7 @@ import World
 
 /// What came of calls is written down, and what that makes of their website.
 struct CallSettleTests {
-    private func call(_ number: Int) -> ErrandID { Sample.id(number) }
+    private func call(_ number: Int) -> OutboxEntryID { Sample.id(number) }
 
     private func `where`(_ number: Int) -> String { "id = x'\(call(number))'" }
 
@@ -70,15 +70,15 @@ struct CallSettleTests {
                     .failed)
             }
         }
-        let place = CallPlace(url: CallScene.url, operation: Sample.id(1))
-        let standing = CallStanding(.failing(since: CallScene.now + .seconds(10), tries: 2))
+        let place = EndpointRevision(url: CallScene.url, operation: Sample.id(1))
+        let standing = WebhookHealth(.failing(since: CallScene.now + .seconds(10), tries: 2))
         #expect(
             try await scene.store.websitesToCall(at: CallScene.now + .seconds(60))
-                == [CallableWebsite(id: Sample.id(1), standing: standing, place: place)])
+                == [DueEndpoint(id: Sample.id(1), standing: standing, place: place)])
         try await scene.settle([.delivered(call(12))], after: .seconds(20), .delivered)
         #expect(
             try await scene.store.websitesToCall(at: CallScene.now + .seconds(60))
-                == [CallableWebsite(id: Sample.id(1), standing: CallStanding(), place: place)])
+                == [DueEndpoint(id: Sample.id(1), standing: WebhookHealth(), place: place)])
     }
 
     /// Several relays see at the same moment that nothing has arrived for days. One of them says so.
@@ -87,10 +87,10 @@ struct CallSettleTests {
         for website in 1...2 { try await scene.addWebsite(website) }
         for number in 10..<14 { try await scene.addCall(number) }
         _ = try await scene.claim()
-        let days = CallStanding.patience + .seconds(1)
+        let days = WebhookHealth.patience + .seconds(1)
         // As the store has it, it has not failed often enough, or not for so long.
         try await scene.write(
-            "UPDATE callback SET tries = \(CallStanding.fewestTries - 2), since = '\(CallScene.now.sql)'")
+            "UPDATE callback SET tries = \(WebhookHealth.fewestTries - 2), since = '\(CallScene.now.sql)'")
         func failed(_ number: Int, after delay: Duration) async throws -> Bool {
             try await scene.settle(
                 [.shelved(call(number), failures: 1), .disabled(.failures)], after: delay, .failed)
@@ -98,7 +98,7 @@ struct CallSettleTests {
         #expect(try await failed(10, after: days) == false)
         #expect(try await failed(11, after: .seconds(60)) == false)
         #expect(
-            try await scene.count("callback", where: "state = 'active' AND tries = \(CallStanding.fewestTries)") == 1)
+            try await scene.count("callback", where: "state = 'active' AND tries = \(WebhookHealth.fewestTries)") == 1)
         #expect(try await failed(12, after: days))
         #expect(try await failed(13, after: days) == false)
         let disabled = try await scene.read("SELECT stopped_by, since FROM callback WHERE state = 'disabled'")
@@ -134,7 +134,7 @@ struct CallSettleTests {
         try await scene.addCall(10)
         _ = try await scene.claim()
         let operation = scene.operations.new()
-        let effects: [SettledCalls.Effect] = [.shelved(call(10), failures: 0), .disabled(.gone)]
+        let effects: [WebhookSettlement.Effect] = [.shelved(call(10), failures: 0), .disabled(.gone)]
         #expect(try await scene.settle(effects, as: operation))
         #expect(try await scene.settle(effects, as: operation))
         #expect(try await scene.settle(effects) == false)
@@ -142,7 +142,7 @@ struct CallSettleTests {
         #expect(try await scene.count("callback", where: "state = 'disabled' AND stopped_by = 'gone'") == 1)
         // But what an operator has enabled meanwhile is not disabled by it again.
         let enabled = try await scene.store.run(
-            Callbacks.enable(Sample.id(1), at: CallScene.now, as: scene.operations.new()))
+            WebhookEndpoints.enable(Sample.id(1), at: CallScene.now, as: scene.operations.new()))
         #expect(enabled)
         _ = try await scene.settle(effects, as: operation)
         #expect(try await scene.count("callback", where: "state = 'active' AND stopped_by IS NULL") == 1)
@@ -192,7 +192,7 @@ struct CallSettleTests {
             return try session.run(steps)
         }
         defer { store.close() }
-        let arrived = SettledCalls(
+        let arrived = WebhookSettlement(
             website: Sample.id(1), url: CallScene.url, relay: Sample.id(1), at: CallScene.now + .seconds(600),
             effects: [.delivered(call(10)), .recovered], reason: nil, tried: .delivered)
         #expect(try await store.settle(arrived, as: scene.operations.new()) == false)
@@ -222,10 +222,10 @@ struct CallSettleTests {
             \(moment), 6 FROM n
             """)
         let later = "call_at > '\(some)'"
-        var next: Timestamp? = Calls.farthest
+        var next: Timestamp? = WebhookRows.farthest
         var rounds = 0
         while let upTo = next, rounds < 10 {
-            next = try await scene.store.run(Calls.hasten(Sample.id(1), at: CallScene.now, upTo: upTo))
+            next = try await scene.store.run(WebhookRows.hasten(Sample.id(1), at: CallScene.now, upTo: upTo))
             rounds += 1
             // All of these are tried, in vain.
             try await scene.write(

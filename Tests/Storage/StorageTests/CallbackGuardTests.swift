@@ -15,7 +15,9 @@ struct CallbackGuardTests {
         masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
     private let now = Sample.now
 
-    private func secrets(_ byte: UInt8) -> Callbacks.Secrets { Callbacks.Secrets(sealed: [byte], sealedBy: "key") }
+    private func secrets(_ byte: UInt8) -> WebhookEndpoints.Secrets {
+        WebhookEndpoints.Secrets(sealed: [byte], sealedBy: "key")
+    }
     private func traits(_ callback: String?) -> Websites.Traits {
         Websites.Traits(displayName: "Club", policy: "{}", callback: callback)
     }
@@ -27,19 +29,21 @@ struct CallbackGuardTests {
         defer { store.close() }
         let club = Websites.New(
             id: website, name: "club", displayName: "Club", policy: "{}",
-            callback: Callbacks.New(url: "https://club.example/", secrets: secrets(1)), keyThumbprint: [3],
+            callback: WebhookEndpoints.New(url: "https://club.example/", secrets: secrets(1)), keyThumbprint: [3],
             createdAt: now)
         #expect(try await store.run(Websites.add(club, as: operations.new())))
         try await body(store)
     }
 
-    private func standing(_ store: Store) async throws -> CallStanding.State? {
-        try await store.run(Callbacks.find(website))?.standing.state
+    private func standing(_ store: Store) async throws -> WebhookHealth.State? {
+        try await store.run(WebhookEndpoints.find(website))?.standing.state
     }
 
     private func changes(_ store: Store) async throws -> Int64 {
         try await store.run(
-            Script("count", reads: [Step(Statement("SELECT count(*) FROM audit WHERE event <> 'website.added'"))])
+            Script(
+                "count", reads: [BoundStatement(Statement("SELECT count(*) FROM audit WHERE event <> 'website.added'"))]
+            )
         ).row(0).integer(0)
     }
 
@@ -47,13 +51,13 @@ struct CallbackGuardTests {
         try await withClub(engine) { store in
             for (byte, isFirst) in [(2, true), (3, false)] as [(UInt8, Bool)] {
                 let rotated = try await store.run(
-                    Callbacks.rotate(
+                    WebhookEndpoints.rotate(
                         website, from: [1], to: secrets(byte), formerUntil: now + .seconds(byte == 2 ? 60 : 90),
                         at: now,
                         as: operations.new()))
                 #expect(rotated == isFirst)
             }
-            let view = try #require(try await store.run(Callbacks.find(website)))
+            let view = try #require(try await store.run(WebhookEndpoints.find(website)))
             #expect(view.sealed == [2] && view.formerUntil == now + .seconds(60))
             #expect(try await changes(store) == 1)
         }
@@ -67,7 +71,7 @@ struct CallbackGuardTests {
                     Websites.edit(website, from: stale, to: new, secrets: secrets(9), at: now, as: operations.new()))
                 #expect(!isEdited)
             }
-            let kept = try await store.run(Callbacks.find(website))
+            let kept = try await store.run(WebhookEndpoints.find(website))
             #expect(kept?.sealed == [1])
             #expect(try await changes(store) == 0)
 
@@ -75,26 +79,26 @@ struct CallbackGuardTests {
             let own = traits("https://club.example/")
             #expect(
                 try await store.run(Websites.edit(website, from: own, to: traits(nil), at: now, as: operations.new())))
-            #expect(try await store.run(Callbacks.find(website)) == nil)
+            #expect(try await store.run(WebhookEndpoints.find(website)) == nil)
             let again = operations.new()
             for _ in 0..<2 {
                 #expect(
                     try await store.run(
                         Websites.edit(website, from: traits(nil), to: own, secrets: secrets(2), at: now, as: again)))
             }
-            #expect(try await store.run(Callbacks.find(website))?.sealed == [2])
+            #expect(try await store.run(WebhookEndpoints.find(website))?.sealed == [2])
         }
     }
 
     @Test(arguments: Engine.allCases) func itIsDisabledAndEnabledOnce(_ engine: Engine) async throws {
         try await withClub(engine) { store in
             let later = now + .seconds(5)
-            #expect(try await store.run(Callbacks.disable(website, at: now, as: operations.new())))
-            #expect(try await !store.run(Callbacks.disable(website, at: later, as: operations.new())))
+            #expect(try await store.run(WebhookEndpoints.disable(website, at: now, as: operations.new())))
+            #expect(try await !store.run(WebhookEndpoints.disable(website, at: later, as: operations.new())))
             let disabled = try await standing(store)
             #expect(disabled == .disabled(.operator, since: now))
-            #expect(try await store.run(Callbacks.enable(website, at: later, as: operations.new())))
-            #expect(try await !store.run(Callbacks.enable(website, at: later, as: operations.new())))
+            #expect(try await store.run(WebhookEndpoints.enable(website, at: later, as: operations.new())))
+            #expect(try await !store.run(WebhookEndpoints.enable(website, at: later, as: operations.new())))
             let enabled = try await standing(store)
             #expect(enabled == .working)
             let changed = try await changes(store)
@@ -109,12 +113,13 @@ struct CallbackGuardTests {
                 INSERT INTO outbox (id, kind, event, website_id, created_at, call_at, attempts)
                 VALUES (?, 'callback', 'user.locked', ?, ?, ?, 0)
                 """)
-            let calls = [Sample.id(70), Sample.id(71)] as [ErrandID]
+            let calls = [Sample.id(70), Sample.id(71)] as [OutboxEntryID]
             _ = try await store.run(
                 Script(
-                    "calls", writes: calls.map { Step(row, .id($0), .id(website), .moment(now), .moment(now)) }))
-            func waiting() async throws -> Int64? { try await store.run(Callbacks.find(website))?.waiting }
-            #expect(try await !store.run(Callbacks.drop(website)))
+                    "calls",
+                    writes: calls.map { BoundStatement(row, .id($0), .id(website), .moment(now), .moment(now)) }))
+            func waiting() async throws -> Int64? { try await store.run(WebhookEndpoints.find(website))?.waiting }
+            #expect(try await !store.run(WebhookEndpoints.drop(website)))
             #expect(try await waiting() == 2)
         }
     }

@@ -23,7 +23,7 @@ import World
         }
         for id in 1...2 { _ = try await one.run(TestScript.counter(Int64(id))) }
         func crossing(_ first: Int64, _ second: Int64) -> Script {
-            Script("test.cross", writes: [first, second].map { Step(Self.raise, .integer($0)) })
+            Script("test.cross", writes: [first, second].map { BoundStatement(Self.raise, .integer($0)) })
         }
         let before = try await deadlockCount(one)
         var rounds = 0
@@ -44,7 +44,8 @@ import World
     }
 
     private func deadlockCount(_ store: Store) async throws -> Int64 {
-        try await store.run(Script("test.status", reads: [Step(Self.deadlocks, .text("Innodb_deadlocks"))])).row(0)
+        try await store.run(Script("test.status", reads: [BoundStatement(Self.deadlocks, .text("Innodb_deadlocks"))]))
+            .row(0)
             .integer(0)
     }
 
@@ -57,7 +58,7 @@ import World
         for id in 1...2 { _ = try await store.run(TestScript.counter(Int64(id))) }
         let holder = try database.url.session(.writing)
         try holder.begin(.writing)
-        _ = try holder.run([Step(Self.lock, 1)])
+        _ = try holder.run([BoundStatement(Self.lock, 1)])
         async let blocked = store.run(TestScript.raise(1))
         async let free = store.run(TestScript.raise(2))
         #expect(try await free.row(0).integer(0) == 1)
@@ -74,7 +75,7 @@ import World
         _ = try await store.run(TestScript.counter(1))
         let holder = try database.url.session(.writing)
         try holder.begin(.writing)
-        _ = try holder.run([Step(Self.lock, 1)])
+        _ = try holder.run([BoundStatement(Self.lock, 1)])
         await #expect(throws: Submission.late) { try await store.run(TestScript.raise(1)) }
         holder.rollBack()
         #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 0)
@@ -88,7 +89,7 @@ import World
         _ = try await store.run(TestScript.counter(1))
         let holder = try database.url.session(.writing)
         try holder.begin(.writing)
-        _ = try holder.run([Step(Self.lock, 1)])
+        _ = try holder.run([BoundStatement(Self.lock, 1)])
         async let blocked = store.run(TestScript.raise(1))
         // Reading goes on meanwhile.
         #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 0)

@@ -100,8 +100,10 @@ import World
     @Test(arguments: Engine.allCases)
     func aWrongNumberOfValuesIsRefused(_ engine: Engine) async throws {
         try await withStore(engine) { store in
-            await #expect(throws: StoreFailure.self) { try await store.run(Script("test", reads: [Step(Self.two, 1)])) }
-            let rows = try await store.run(Script("test", reads: [Step(Self.two, 1, 2)]))
+            await #expect(throws: StoreFailure.self) {
+                try await store.run(Script("test", reads: [BoundStatement(Self.two, 1)]))
+            }
+            let rows = try await store.run(Script("test", reads: [BoundStatement(Self.two, 1, 2)]))
             #expect(try rows.row(0).integer(1) == 2)
         }
     }
@@ -135,7 +137,8 @@ import World
                 _ = try await store.run(Script("test.fill", writes: rows))
             }
             let steps = (0..<300).map { number in
-                number.isMultiple(of: 10) ? Step(KeptRow.all) : Step(KeptRow.byID, .integer(Int64(number)))
+                number.isMultiple(of: 10)
+                    ? BoundStatement(KeptRow.all) : BoundStatement(KeptRow.byID, .integer(Int64(number)))
             }
             let results = try await store.run(Script("test.read", reads: steps))
             for (number, rows) in results.enumerated() {
@@ -160,7 +163,7 @@ enum KeptRow {
     static let all = Statement("SELECT id, body FROM kept ORDER BY id")
     static let byID = Statement("SELECT id, name, body, key_id, data, large, at, small FROM kept WHERE id = ?")
 
-    static func insert(id: Int64, name: String, body: String? = nil) -> Step {
-        Step(insertion, .integer(id), .text(name), .text(body))
+    static func insert(id: Int64, name: String, body: String? = nil) -> BoundStatement {
+        BoundStatement(insertion, .integer(id), .text(name), .text(body))
     }
 }

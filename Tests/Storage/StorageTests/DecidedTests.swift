@@ -50,7 +50,7 @@ struct DecidedTests {
     ) async throws {
         let life = ChallengeLife(state: state, decision: decision, reason: reason, expiresAt: Sample.later)
         let closed = try await store.close(
-            Closing(
+            ChallengeEnd(
                 challenge: Sample.id(number), life: life, device: isByPhone ? credential(number) : nil, code: code,
                 guesses: 1, event: "challenge.ended", at: now), as: operation)
         #expect(closed != nil)
@@ -111,7 +111,7 @@ struct DecidedTests {
         Way(description: "its phone's farewell") {
             [.decided($0), Told(event: "device.unbound", place: 1, challenge: nil)]
         } run: { number, store, operation in
-            let mark = Step(isApproval, .id(Sample.id(number) as ChallengeID))
+            let mark = BoundStatement(isApproval, .id(Sample.id(number) as ChallengeID))
             _ = try await store.run(Script("mark", writes: [mark]))
             var change = DeviceChange(Sample.id(number), of: Sample.id(number), by: .website, at: Sample.now)
             change.state = .revoked
@@ -128,7 +128,7 @@ struct DecidedTests {
             [.decided($0), .decided($0 + 9000)]
         } run: { number, store, operation in
             _ = try await store.run(
-                Script("lock", writes: [Step(isLocked, .id(Sample.id(number) as UserID))]))
+                Script("lock", writes: [BoundStatement(isLocked, .id(Sample.id(number) as UserID))]))
             let new = Sample.asked(number + 9000, of: number)
             _ = try await store.ask(new, within: Sample.limits, as: operation)
         },
@@ -147,13 +147,13 @@ struct DecidedTests {
     ]
 
     private func told(of number: Int, on store: Store) async throws -> [Told] {
-        let script = Script("told", reads: [Step(Self.told, .id(Sample.id(number) as UserID))])
+        let script = Script("told", reads: [BoundStatement(Self.told, .id(Sample.id(number) as UserID))])
         return try await store.run(script)[0].map { row in
             let challenge: ChallengeID? = try row.optionalID(2)
             if try row.integer(1) == 0 { #expect(try row.blob(3) == challenge?.bytes) }
             #expect(try row.blob(4) == Sample.website.bytes)
             let at = try row.moment(5)
-            #expect(try row.moment(6) == at + Calls.life)
+            #expect(try row.moment(6) == at + WebhookRows.life)
             #expect(try row.moment(7) == at)
             #expect(try row.isNull(8))
             let numbers = [number, number + 9000]
@@ -170,7 +170,7 @@ struct DecidedTests {
         defer { store.close() }
         try await Sample.fill(store, at: database.url)
         if hasCallback {
-            _ = try await store.run(Script("callback", writes: [Step(Self.callback, .id(Sample.website))]))
+            _ = try await store.run(Script("callback", writes: [BoundStatement(Self.callback, .id(Sample.website))]))
         }
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
@@ -190,7 +190,7 @@ struct DecidedTests {
         let store = try database.open()
         defer { store.close() }
         try await Sample.fill(store, at: database.url)
-        _ = try await store.run(Script("callback", writes: [Step(Self.callback, .id(Sample.website))]))
+        _ = try await store.run(Script("callback", writes: [BoundStatement(Self.callback, .id(Sample.website))]))
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
         for (number, way) in zip(100..., Self.ways.filter(\.isRepeatable)) {
@@ -206,7 +206,7 @@ struct DecidedTests {
         let store = try database.open()
         defer { store.close() }
         try await Sample.fill(store, at: database.url)
-        _ = try await store.run(Script("callback", writes: [Step(Self.callback, .id(Sample.website))]))
+        _ = try await store.run(Script("callback", writes: [BoundStatement(Self.callback, .id(Sample.website))]))
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
         // One whose login is open, and one whose website is to be told of an end still.

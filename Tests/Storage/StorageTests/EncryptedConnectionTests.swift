@@ -43,7 +43,7 @@ import World
         let directory = try TemporaryDirectory()
         let store = try TestDatabase(url: url(Self.known, in: directory), migrations: TestSchema.all).open()
         defer { store.close() }
-        let rows = try await store.run(Script("test.cipher", reads: [Step(Self.cipher)]))
+        let rows = try await store.run(Script("test.cipher", reads: [BoundStatement(Self.cipher)]))
         #expect(try !rows.row(0).text(0).isEmpty)
         _ = try await store.run(TestScript.counter(1))
         #expect(try await store.run(TestScript.raise(1)).row(1).integer(0) == 1)

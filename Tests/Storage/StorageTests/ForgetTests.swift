@@ -25,7 +25,7 @@ import World
         try await Sample.fill(store, at: database.url)
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
-        let expired = Step(Self.expire, .moment(Sample.now), .id(Sample.id(2) as ChallengeID))
+        let expired = BoundStatement(Self.expire, .moment(Sample.now), .id(Sample.id(2) as ChallengeID))
         _ = try await store.run(Script("expire", writes: [expired]))
         #expect(try await Sample.approve(3, on: store, as: operations.new()) != nil)
         for (number, ended) in [(1, [Sample.id(1)]), (2, []), (3, [])] as [(Int, [ChallengeID])] {
@@ -33,13 +33,13 @@ import World
             #expect(try await Sample.forget(number, on: store, as: operations.new()) == nil)
         }
         // In the sample the challenge of a user has the user's id.
-        #expect(try await store.run(Script("noted", reads: [Step(Self.noted)])).row(0).integer(0) == 1)
+        #expect(try await store.run(Script("noted", reads: [BoundStatement(Self.noted)])).row(0).integer(0) == 1)
     }
 
     /// Two relays on one database: one forgets a user whose challenge the other ends.
     @Test(.timeLimit(.minutes(15))) func whatHasItsEndDoesNotEndWithTheUser() async throws {
         let relays = try await TwoRelays()
-        try relays.hold(Step(Self.deny, .moment(Sample.now), .id(Sample.id(1) as ChallengeID)))
+        try relays.hold(BoundStatement(Self.deny, .moment(Sample.now), .id(Sample.id(1) as ChallengeID)))
         let (first, second, operation) = (relays.first, relays.second, relays.operations.new())
         async let forgotten = Sample.forget(1, on: first, as: operation)
         try await second.untilRunning("UPDATE challenge%")
@@ -56,7 +56,7 @@ import World
         // phones and before the codes.
         let early = [UInt8](repeating: 0, count: 32)
         try await Sample.addCode(early, to: 1, on: first, as: operations.new())
-        try relays.hold(Step(Self.lock, .blob(early)))
+        try relays.hold(BoundStatement(Self.lock, .blob(early)))
 
         async let forgotten = Sample.forget(1, on: first, as: operations.new())
         try await second.untilRunning("DELETE FROM activation%")
@@ -69,6 +69,6 @@ import World
         try relays.holder.commit()
         await bound
         #expect(try await forgotten != nil)
-        #expect(try await first.run(Script("left", reads: [Step(Self.left)])).row(0).integer(0) == 0)
+        #expect(try await first.run(Script("left", reads: [BoundStatement(Self.left)])).row(0).integer(0) == 0)
     }
 }

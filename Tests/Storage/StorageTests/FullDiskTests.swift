@@ -15,7 +15,7 @@ import World
     func aFullDiskIsUnavailableAndNothingPartial(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try await store.run(TestScript.counter(1))
-            _ = try await store.run(Script("test.limit", writes: [Step(Self.noRoom)]))
+            _ = try await store.run(Script("test.limit", writes: [BoundStatement(Self.noRoom)]))
             let operation = TestScript.fresh()
             let large = String(repeating: "x", count: 100_000)
             let script = Script(
@@ -31,7 +31,7 @@ import World
             #expect(store.trouble == message)
             #expect(try await store.run(TestScript.wasDone(operation)).row(0).integer(0) == 0)
             #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 0)
-            _ = try await store.run(Script("test.limit", writes: [Step(Self.room)]))
+            _ = try await store.run(Script("test.limit", writes: [BoundStatement(Self.room)]))
             _ = try await store.run(script)
             #expect(store.trouble == nil)
             #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 1)
@@ -43,7 +43,7 @@ import World
         let store = try database.open()
         defer { store.close() }
         _ = try await store.run(TestScript.counter(1))
-        _ = try await store.run(Script("test.limit", writes: [Step(Self.noRoom)]))
+        _ = try await store.run(Script("test.limit", writes: [BoundStatement(Self.noRoom)]))
         let large = Script(
             "test.large", writes: [KeptRow.insert(id: 1, name: "large", body: String(repeating: "x", count: 100_000))])
         for _ in 0..<3 {
@@ -52,7 +52,7 @@ import World
             #expect(try await store.run(TestScript.raise(7)).row(0).integer(0) == 0)
         }
         #expect(database.sink.lines.count { $0.contains("event=store.") } == 1)
-        _ = try await store.run(Script("test.limit", writes: [Step(Self.room)]))
+        _ = try await store.run(Script("test.limit", writes: [BoundStatement(Self.room)]))
         #expect(store.trouble != nil)
         _ = try await store.run(large)
         #expect(store.trouble == nil)

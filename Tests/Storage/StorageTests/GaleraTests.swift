@@ -45,7 +45,7 @@ struct GaleraTests {
         func url(of node: Int) throws -> StorageURL { try StorageURL("mariadb://root@\(place(node))/\(name)") }
 
         func operations(_ store: Store) async throws -> Int64 {
-            try await store.run(Script("test", reads: [Step(Self.countOperations)])).row(0).integer(0)
+            try await store.run(Script("test", reads: [BoundStatement(Self.countOperations)])).row(0).integer(0)
         }
 
         private static let countOperations = Statement("SELECT COUNT(*) FROM audit")
@@ -211,24 +211,24 @@ struct GaleraTests {
         let relays: [RelayID] = [Sample.id(1), Sample.id(2)]
         for relay in relays {
             _ = try await stores[0].run(
-                Script("relay", writes: [Step(Self.relay, .id(relay), .moment(now))]))
+                Script("relay", writes: [BoundStatement(Self.relay, .id(relay), .moment(now))]))
         }
         let count = 300
         _ = try await stores[0].run(
             Script(
                 "due",
                 writes: (0..<count).map { number in
-                    let id: ErrandID = Sample.id(1000 + number)
-                    return Step(Self.due, .id(id), .moment(now))
+                    let id: OutboxEntryID = Sample.id(1000 + number)
+                    return BoundStatement(Self.due, .id(id), .moment(now))
                 }))
-        let claimed = try await withThrowingTaskGroup(of: [ErrandID].self) { group in
+        let claimed = try await withThrowingTaskGroup(of: [OutboxEntryID].self) { group in
             for (number, store) in stores.enumerated() {
                 group.addTask {
-                    var mine: [ErrandID] = []
+                    var mine: [OutboxEntryID] = []
                     var round = 0
                     while true {
                         round += 1
-                        let claim = Claim(
+                        let claim = OutboxLease(
                             id: Sample.id(100_000 * (number + 1) + round), relay: relays[number], now: now,
                             leasedUntil: now + .seconds(60), messagesLeasedUntil: now + .seconds(60), limit: 10)
                         let rows = try await store.claim(claim).rows

@@ -6,10 +6,10 @@ import World
 
 /// When a write-ahead log is brought into its file. No database, no thread.
 struct LogPolicyTests {
-    private static let limits = LogPolicy.Limits(step: 100, long: 2000, most: 8000)
+    private static let limits = CheckpointPolicy.Limits(step: 100, long: 2000, most: 8000)
 
     @Test func stepsAreTakenBesideOneAtATime() {
-        var policy = LogPolicy(Self.limits)
+        var policy = CheckpointPolicy(Self.limits)
         #expect(policy.committed(99) == nil)
         #expect(policy.committed(100) == .beside)
         #expect(policy.committed(350) == nil)
@@ -23,7 +23,7 @@ struct LogPolicyTests {
     }
 
     @Test func aLongLogIsBroughtInByTheCommitWhenLittleIsLeft() {
-        var policy = LogPolicy(Self.limits)
+        var policy = CheckpointPolicy(Self.limits)
         #expect(policy.committed(1900) == .beside)
         policy.ended(.beside, 1700)
         #expect(policy.committed(2300) == .beside)
@@ -36,7 +36,7 @@ struct LogPolicyTests {
     }
 
     @Test func aThreadThatDoesNotComeForwardIsNotWaitedForForEver() {
-        var policy = LogPolicy(Self.limits)
+        var policy = CheckpointPolicy(Self.limits)
         #expect(policy.committed(100) == .beside)
         #expect(policy.committed(7999) == nil)
         #expect(policy.committed(8000) == .here)
@@ -47,7 +47,7 @@ struct LogPolicyTests {
     }
 
     @Test func aFailureIsTriedAgainAfterAStep() {
-        var policy = LogPolicy(Self.limits)
+        var policy = CheckpointPolicy(Self.limits)
         #expect(policy.committed(100) == .beside)
         policy.ended(.beside, nil)
         #expect(policy.committed(199) == nil)
@@ -58,7 +58,7 @@ struct LogPolicyTests {
     /// step. The log stays bounded, and no commit has much to do.
     @Test(arguments: 0..<20) func theLogIsBoundedUnderAnyLoad(seed: UInt64) {
         let chance = SeededRandomness(seed: seed)
-        var policy = LogPolicy(Self.limits)
+        var policy = CheckpointPolicy(Self.limits)
         var (pages, broughtIn, longest) = (0, 0, 0)
         var step: (end: Int, upTo: Int)?
         for commit in 0..<20_000 {

@@ -18,17 +18,17 @@ import World
     }
 
     @Test func itIsNeededInAClusterAlone() throws {
-        #expect(try !MigrationClaim.isNeeded(one))
+        #expect(try !MigrationLock.isNeeded(one))
     }
 
     @Test func whoeverHasItKeepsTheOthersWaiting() async throws {
-        let first = try MigrationClaim(one)
+        let first = try MigrationLock(one)
         let isReleased = Mutex(false)
         let url = database.url
         async let second: Bool = blocking {
             let session = try url.session(.migrating)
             defer { session.close() }
-            let claim = try MigrationClaim(session, patience: .seconds(3600))
+            let claim = try MigrationLock(session, patience: .seconds(3600))
             try claim.renew()
             return isReleased.withLock { $0 }
         }
@@ -40,9 +40,9 @@ import World
 
     /// It was only slow: it does no more.
     @Test func whoeverWasTakenForDeadLosesIt() throws {
-        let slow = try MigrationClaim(one)
+        let slow = try MigrationLock(one)
         try slow.renew()
-        let next = try MigrationClaim(other, patience: .zero)
+        let next = try MigrationLock(other, patience: .zero)
         try next.renew()
         #expect(throws: SessionFailure.conflict("another program took over the migration of this database")) {
             try slow.renew()

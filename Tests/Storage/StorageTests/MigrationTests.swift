@@ -59,7 +59,7 @@ import World
         let store = try database.open(.require)
         defer { store.close() }
         #expect(store.schemaVersion == 1)
-        #expect(try store.runBlocking(Script("test", reads: [Step(Self.versions)]))[0].count == 1)
+        #expect(try store.runBlocking(Script("test", reads: [BoundStatement(Self.versions)]))[0].count == 1)
     }
 
     private static let versions = Statement("SELECT version, applied_at FROM migration")
@@ -109,7 +109,7 @@ import World
             SELECT COUNT(*) FROM /*S! sqlite_master WHERE name = 'website' */
             /*M! information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'website' */
             """)
-        #expect(try store.runBlocking(Script("test", reads: [Step(tables)])).row(0).integer(0) == 0)
+        #expect(try store.runBlocking(Script("test", reads: [BoundStatement(tables)])).row(0).integer(0) == 0)
     }
 
     /// As a crash leaves them: any number of statements done, the version not recorded.
@@ -156,7 +156,7 @@ import World
             other.close()
         }
         let isFree = Statement("SELECT IS_FREE_LOCK(CONCAT(DATABASE(), '.migration'))")
-        func free() -> Int64? { try? other.run([Step(isFree)]).row(0).integer(0) }
+        func free() -> Int64? { try? other.run([BoundStatement(isFree)]).row(0).integer(0) }
         var atCommit: Int64?
         let watched = WatchedSession(migrating, beforeCommit: { atCommit = free() })
         try TestSchema.all.migrate(watched, .mariadb, now: Timestamp(seconds: 1_800_000_000))

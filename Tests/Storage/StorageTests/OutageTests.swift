@@ -70,7 +70,7 @@ extension HarmedServerTests {
             try await bench.recover()
             // Nothing of what was given up was done in the meantime but the writes that were on their way.
             let value = try await bench.store.run(TestScript.value(of: 1)).row(0).integer(0)
-            let operations = try await bench.store.run(Script("test", reads: [Step(Self.operations)]))
+            let operations = try await bench.store.run(Script("test", reads: [BoundStatement(Self.operations)]))
             #expect(value == (try operations.row(0).integer(0)))
         }
 
@@ -119,7 +119,7 @@ extension HarmedServerTests {
             _ = try await store.run(TestScript.raise(2))
             #expect(try await store.run(TestScript.raise(2)).row(1).integer(0) == 22)
             let reader = try StorageURL(first.url(name)).session(.reading)
-            #expect(try reader.run([Step(Self.ids)])[0].map { try $0.integer(0) } == [1])
+            #expect(try reader.run([BoundStatement(Self.ids)])[0].map { try $0.integer(0) } == [1])
         }
 
         private static let ids = Statement("SELECT id FROM counter")

@@ -105,11 +105,11 @@ private final class Explained {
     }
 
     private static func plan(
-        of step: Step, on session: any Session, _ dialect: Dialect
+        of step: BoundStatement, on session: any Session, _ dialect: Dialect
     ) throws(SessionFailure) -> Plan {
         let how = dialect == .sqlite ? "EXPLAIN QUERY PLAN" : "EXPLAIN"
         let rows = try session.run([
-            Step(Statement("\(how) \(step.statement.sql)"), values: step.values)
+            BoundStatement(Statement("\(how) \(step.statement.sql)"), values: step.values)
         ])[0]
         return Plan(
             index: step.statement.index, sql: step.statement.sql,

@@ -57,7 +57,7 @@ import World
         #expect(database.sink.lines.count { WatchedSink.isOf("schema.newer", $0) } == 1)
         #expect(try await Self.raised(restarted) == 6)
         #expect(try await restarted.run(TestScript.counter(2)).isEmpty)
-        let notes = Script("test.note", reads: [1, 2].map { Step(Self.note, .integer($0)) })
+        let notes = Script("test.note", reads: [1, 2].map { BoundStatement(Self.note, .integer($0)) })
         #expect(try await migrated.run(notes).map { try $0.first?.text(0) } == ["new", "new"])
     }
 
@@ -145,7 +145,7 @@ import World
         #expect(isWritten)
         let store = try database.open(.require)
         defer { store.close() }
-        #expect(try store.runBlocking(Script("test", reads: [Step(Self.versions)])).row(0).integer(0) == 1)
+        #expect(try store.runBlocking(Script("test", reads: [BoundStatement(Self.versions)])).row(0).integer(0) == 1)
     }
 
     private static let versions = Statement("SELECT COUNT(*) FROM migration")
@@ -172,11 +172,11 @@ private final class MeddledSession: Session {
     }
 
     func begin(_ purpose: Purpose) throws(SessionFailure) { try inner.begin(purpose) }
-    func run(_ steps: [Step]) throws(SessionFailure) -> [Rows] { try inner.run(steps) }
+    func run(_ steps: [BoundStatement]) throws(SessionFailure) -> [Rows] { try inner.run(steps) }
     func rollBack() { inner.rollBack() }
     func close() { inner.close() }
     var changes: Int64 { inner.changes }
-    var place: SessionPlace? { inner.place }
+    var place: SessionHost? { inner.place }
 
     func execute(_ sql: String) throws(SessionFailure) {
         try beforeExecute(sql)

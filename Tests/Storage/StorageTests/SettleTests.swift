@@ -12,16 +12,16 @@ import World
         "INSERT INTO outbox (id, kind, challenge_id, device_id, due_at, attempts) VALUES (?, 'push', ?, ?, ?, 0)")
     private static let rounds = 100..<140
 
-    private static func settlement(_ errand: Int, of challenge: Int, _ step: StepState) -> Settlement {
+    private static func settlement(_ errand: Int, of challenge: Int, _ step: StepState) -> PushSettlement {
         let push = Push(
             id: Sample.id(errand), challenge: Sample.id(challenge), deviceToken: "token", environment: .production,
             detail: .full, website: "Shop", service: nil, ip: nil, place: nil, expiresAt: Sample.now + .seconds(300))
-        return Settlement(of: push, step, step == .sent ? nil : "Unregistered", at: Sample.now)
+        return PushSettlement(of: push, step, step == .sent ? nil : "Unregistered", at: Sample.now)
     }
 
     private func count(_ condition: String, _ relays: TwoRelays) async throws -> Int64 {
         let sql = "SELECT count(*) FROM step s JOIN challenge c ON c.id = s.challenge_id WHERE \(condition)"
-        return try await relays.first.run(Script("test", reads: [Step(Statement(sql))])).row(0).integer(0)
+        return try await relays.first.run(Script("test", reads: [BoundStatement(Statement(sql))])).row(0).integer(0)
     }
 
     /// Each sees that the other's is not under way any more, or leaves the step to it.
@@ -29,12 +29,14 @@ import World
         let relays = try await TwoRelays()
         let (first, second, operations) = (relays.first, relays.second, relays.operations)
         for number in Self.rounds {
-            let values: [SQLValue] = [.id(Sample.id(number + 5000) as ErrandID), .id(Sample.id(number) as ChallengeID)]
+            let values: [SQLValue] = [
+                .id(Sample.id(number + 5000) as OutboxEntryID), .id(Sample.id(number) as ChallengeID),
+            ]
             _ = try await relays.first.run(
                 Script(
                     "test",
                     writes: [
-                        Step(
+                        BoundStatement(
                             Self.further,
                             values: values + [.id(Sample.id(number) as DeviceID), .moment(Sample.now)])
                     ]))

@@ -22,12 +22,12 @@ import World
     }
 
     /// All looks until there is nothing more, and what each of them came to.
-    @discardableResult private func tidy(_ kind: Rubbish.Kind, in store: Store) async throws -> [Int] {
+    @discardableResult private func tidy(_ kind: ExpiredRows.Kind, in store: Store) async throws -> [Int] {
         var counts: [Int] = []
         var mark: Int64 = 0
         while true {
             let dropped = try #require(
-                try await store.drop(Rubbish(kind, before: Self.now, mark: mark), by: Self.relay))
+                try await store.drop(ExpiredRows(kind, before: Self.now, mark: mark), by: Self.relay))
             counts.append(dropped.count)
             mark = dropped.mark
             if dropped.isLast { return counts }
@@ -35,13 +35,14 @@ import World
     }
 
     private func count(_ table: String, in store: Store) async throws -> Int64 {
-        try await store.run(Script("left", reads: [Step(Statement("SELECT count(*) FROM \(table)"))])).row(0).integer(0)
+        try await store.run(Script("left", reads: [BoundStatement(Statement("SELECT count(*) FROM \(table)"))])).row(0)
+            .integer(0)
     }
 
     // MARK: Each kind
 
-    @Test(arguments: Engine.allCases, Rubbish.Kind.allCases)
-    func dropsAllThatIsOldAndNothingElse(engine: Engine, kind: Rubbish.Kind) async throws {
+    @Test(arguments: Engine.allCases, ExpiredRows.Kind.allCases)
+    func dropsAllThatIsOldAndNothingElse(engine: Engine, kind: ExpiredRows.Kind) async throws {
         try await withTables(engine) { store in
             // More than one transaction may take.
             let rows = (0..<1103).flatMap { Old.rows(kind, $0, at: $0 < 1100 ? Self.old : Self.now) }
@@ -79,15 +80,15 @@ import World
     }
 
     /// Looking is one transaction and dropping another: an operator's word may come between.
-    @Test(arguments: [Engine.file, .mariadb], [Rubbish.Kind.dead, .callbacks])
-    func whatIsTriedAgainMeanwhileStays(engine: Engine, kind: Rubbish.Kind) async throws {
+    @Test(arguments: [Engine.file, .mariadb], [ExpiredRows.Kind.dead, .callbacks])
+    func whatIsTriedAgainMeanwhileStays(engine: Engine, kind: ExpiredRows.Kind) async throws {
         let database = try engine.database(Migration.all)
         defer { withExtendedLifetime(database) {} }
         let store = try database.open()
         _ = try await store.run(Script("fill", writes: (0..<3).flatMap { Old.rows(kind, $0, at: Self.old) }))
         store.close()
-        let id = SQLValue.id(Sample.id(1) as ErrandID)
-        let replay = Step(
+        let id = SQLValue.id(Sample.id(1) as OutboxEntryID)
+        let replay = BoundStatement(
             kind == .dead ? Old.replay : Old.replayCall, .moment(Self.now), .moment(Self.now + .seconds(60)), id)
         let watched = try Store.watched(at: database.url) { (steps, session) throws(SessionFailure) in
             if steps.contains(where: { $0.statement.sql.hasPrefix("DELETE FROM outbox") }) {
@@ -97,7 +98,7 @@ import World
         }
         defer { watched.close() }
         try await tidy(kind, in: watched)
-        let left = try await watched.run(Script("left", reads: [Step(Statement("SELECT id FROM outbox"))]))
+        let left = try await watched.run(Script("left", reads: [BoundStatement(Statement("SELECT id FROM outbox"))]))
         #expect(try left[0].map { try $0.value(0) } == [id])
     }
 
@@ -111,27 +112,27 @@ import World
                     "fill",
                     writes: (0..<6).flatMap { Old.rows(.challenges, $0, at: Self.old) } + [
                         // Open; named by what is to be told; what a phone and what a factor waits for.
-                        Step(Statement("UPDATE challenge SET decided_at = NULL WHERE id = ?"), id(1)),
-                        Step(
+                        BoundStatement(Statement("UPDATE challenge SET decided_at = NULL WHERE id = ?"), id(1)),
+                        BoundStatement(
                             Statement(
                                 "INSERT INTO outbox (id, kind, challenge_id, attempts) VALUES (?, 'callback', ?, 0)"),
                             id(1), id(2)),
-                        Step(
+                        BoundStatement(
                             Old.device, id(1), id(3), .text("waiting"), .moment(Self.old), .moment(Self.old), id(1),
                             id(3)),
-                        Step(Old.factor, id(1), id(4), .text("waiting"), .moment(Self.old), id(1), id(4)),
+                        BoundStatement(Old.factor, id(1), id(4), .text("waiting"), .moment(Self.old), id(1), id(4)),
                         // Once they are bound they need it no more.
-                        Step(
+                        BoundStatement(
                             Old.device, id(2), id(5), .text("active"), .moment(Self.old), .moment(Self.old), id(2),
                             id(5)),
-                        Step(Old.factor, id(2), id(5), .text("active"), .moment(Self.old), id(2), id(5)),
+                        BoundStatement(Old.factor, id(2), id(5), .text("active"), .moment(Self.old), id(2), id(5)),
                     ]))
             #expect(try await tidy(.challenges, in: store) == [2])
             let left = Statement("SELECT id FROM challenge ORDER BY id")
-            let rows = try await store.run(Script("left", reads: [Step(left)]))
+            let rows = try await store.run(Script("left", reads: [BoundStatement(left)]))
             #expect(try rows[0].map { try $0.value(0) } == (1...4).map(id))
             #expect(try await count("step", in: store) == 4)
-            _ = try await store.run(Script("told", writes: [Step(Statement("DELETE FROM outbox"))]))
+            _ = try await store.run(Script("told", writes: [BoundStatement(Statement("DELETE FROM outbox"))]))
             #expect(try await tidy(.challenges, in: store) == [1])
         }
     }
@@ -143,7 +144,7 @@ import World
             let stay = (1...1200).flatMap {
                 Old.rows(.challenges, $0, at: $0 <= 700 ? first : first + .milliseconds(Int64($0)))
             }
-            let open = Step(Statement("UPDATE challenge SET decided_at = NULL"))
+            let open = BoundStatement(Statement("UPDATE challenge SET decided_at = NULL"))
             let go = (1201...1300).flatMap { Old.rows(.challenges, $0, at: Self.old) }
             _ = try await store.run(Script("fill", writes: stay + [open] + go))
             #expect(try await tidy(.challenges, in: store).reduce(0, +) == 100)
@@ -155,7 +156,7 @@ import World
 
     @Test(arguments: Engine.allCases) func oneRelayHasIt(engine: Engine) async throws {
         try await withTables(engine) { store in
-            let rubbish = Rubbish(.answers, before: Self.now)
+            let rubbish = ExpiredRows(.answers, before: Self.now)
             func drop(_ relay: RelayID) async throws -> Int? { try await store.drop(rubbish, by: relay)?.count }
             func fill(_ number: Int) async throws {
                 _ = try await store.run(Script("fill", writes: Old.rows(.answers, number, at: Self.old)))
@@ -174,7 +175,7 @@ import World
             #expect(try await drop(Self.relay) == nil)
             // Nor one of which there is no sign.
             _ = try await store.run(
-                Script("gone", writes: [Step(Statement("DELETE FROM relay WHERE id = ?"), .id(Self.other))]))
+                Script("gone", writes: [BoundStatement(Statement("DELETE FROM relay WHERE id = ?"), .id(Self.other))]))
             #expect(try await drop(Self.relay) == 1)
         }
     }
@@ -185,9 +186,9 @@ import World
         let (one, other) = (two.first, two.second)
         for relay in [Self.relay, Self.other] { _ = try await one.beat(relay, at: Self.now) }
         for _ in 0..<20 {
-            _ = try await one.run(Script("free", writes: [Step(Statement("UPDATE chore SET holder = NULL"))]))
-            async let first = one.drop(Rubbish(.answers, before: Self.old), by: Self.relay)
-            async let second = other.drop(Rubbish(.answers, before: Self.old), by: Self.other)
+            _ = try await one.run(Script("free", writes: [BoundStatement(Statement("UPDATE chore SET holder = NULL"))]))
+            async let first = one.drop(ExpiredRows(.answers, before: Self.old), by: Self.relay)
+            async let second = other.drop(ExpiredRows(.answers, before: Self.old), by: Self.other)
             #expect(try await [first, second].count { $0 != nil } == 1)
         }
     }
@@ -195,7 +196,7 @@ import World
 
 /// Rows of which each counts as rubbish of a kind, or will.
 private enum Old {
-    static func tables(_ kind: Rubbish.Kind) -> [String] {
+    static func tables(_ kind: ExpiredRows.Kind) -> [String] {
         switch kind {
         case .answers: ["idempotency"]
         case .secrets: ["operation_secret"]
@@ -208,28 +209,29 @@ private enum Old {
         }
     }
 
-    static func rows(_ kind: Rubbish.Kind, _ number: Int, at moment: Timestamp) -> [Step] {
+    static func rows(_ kind: ExpiredRows.Kind, _ number: Int, at moment: Timestamp) -> [BoundStatement] {
         let id = SQLValue.id(Sample.id(number) as ChallengeID)
         let digest = SQLValue.blob(
             [UInt8](repeating: 0, count: 24) + (0..<8).map { UInt8(number >> (56 - $0 * 8) & 255) })
         let at = SQLValue.moment(moment)
         switch kind {
-        case .answers: return [Step(answer, id, digest, digest, id, at)]
-        case .secrets: return [Step(secret, id, at)]
+        case .answers: return [BoundStatement(answer, id, digest, digest, id, at)]
+        case .secrets: return [BoundStatement(secret, id, at)]
         case .tallies:
             // Of the day before, or of that one.
             let day = moment < TidyTests.now ? moment - .seconds(86_400) : moment
-            return [Step(tally, .text(TextCharge.day(day)), .text((Sample.id(number) as UserID).text))]
-        case .dead: return [Step(dead, id, at)]
-        case .callbacks: return [Step(callback, id, at)]
-        case .activations: return [Step(activation, digest, id, at, at, id)]
-        case .codes: return [Step(code, id, .null, at, at)]
+            return [BoundStatement(tally, .text(SMSCharge.day(day)), .text((Sample.id(number) as UserID).text))]
+        case .dead: return [BoundStatement(dead, id, at)]
+        case .callbacks: return [BoundStatement(callback, id, at)]
+        case .activations: return [BoundStatement(activation, digest, id, at, at, id)]
+        case .codes: return [BoundStatement(code, id, .null, at, at)]
         case .challenges:
             return [
-                Step(challenge, id, id, id, .blob([0x7b, 0x7d]), id, at, at, at, id), Step(step, id, at),
-                Step(code, id, id, at, at),
+                BoundStatement(challenge, id, id, id, .blob([0x7b, 0x7d]), id, at, at, at, id),
+                BoundStatement(step, id, at),
+                BoundStatement(code, id, id, at, at),
             ]
-        case .audit: return [Step(audit, id, at)]
+        case .audit: return [BoundStatement(audit, id, at)]
         }
     }
 

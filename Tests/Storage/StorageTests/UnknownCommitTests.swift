@@ -52,18 +52,18 @@ extension HarmedServerTests {
         /// What a gateway took is paid for once, and so it stands in the account.
         @Test func aTextMessageIsAccountedForOnce() async throws {
             try await withProxy(try MariaDBServer.shared(), Migration.all) { store, proxy in
-                let sent = SentText(
+                let sent = SMSUsage(
                     Sample.id(1), at: Sample.now, prefix: NumberPrefix.country(of: "+49"), parts: 2, cost: 150_000)
                 proxy.cutNextCommit(.after)
                 try await store.note(sent)
-                let once = try await store.run(TextAccount.query(of: Sample.now)).total
+                let once = try await store.run(SMSUsageReport.query(of: Sample.now)).total
                 #expect(once == .init(prefix: "", messages: 0, sent: 1, parts: 2, cost: 150_000))
                 proxy.cutNextCommit(.before)
                 try await store.note(
-                    SentText(Sample.id(2), at: Sample.now, prefix: sent.prefix, parts: 1, cost: 75_000))
+                    SMSUsage(Sample.id(2), at: Sample.now, prefix: sent.prefix, parts: 1, cost: 75_000))
                 // Taken by a gateway once more, as when an operator has it tried again.
                 try await store.note(sent)
-                let account = try await store.run(TextAccount.query(of: Sample.now)).total
+                let account = try await store.run(SMSUsageReport.query(of: Sample.now)).total
                 #expect(account == .init(prefix: "", messages: 0, sent: 3, parts: 5, cost: 375_000))
             }
         }
@@ -83,7 +83,7 @@ extension HarmedServerTests {
             }
         }
 
-        private static let lockWaits = Script("test.waits", reads: [Step(waiting)])
+        private static let lockWaits = Script("test.waits", reads: [BoundStatement(waiting)])
         private static let waiting = Statement(
             """
             SELECT 1 FROM information_schema.innodb_trx t
@@ -143,7 +143,8 @@ extension HarmedServerTests {
                 return await group.reduce(0, +)
             }
             let value = try await store.run(TestScript.value(of: 1)).row(0).integer(0)
-            let operations = try await store.run(Script("test", reads: [Step(Self.operations)])).row(0).integer(0)
+            let operations = try await store.run(Script("test", reads: [BoundStatement(Self.operations)])).row(0)
+                .integer(0)
             #expect(value == operations)
             #expect(value >= Int64(acknowledged))
             #expect(acknowledged > 0)

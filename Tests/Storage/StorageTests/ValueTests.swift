@@ -13,11 +13,12 @@ import World
     private static let before = Statement("SELECT id FROM kept WHERE at < ? ORDER BY id")
 
     private func keep(_ store: Store, _ values: SQLValue...) async throws {
-        _ = try await store.run(Script("test.keep", writes: [Step(Self.insert, values: values)]))
+        _ = try await store.run(Script("test.keep", writes: [BoundStatement(Self.insert, values: values)]))
     }
 
     private func kept(_ store: Store, _ id: Int64) async throws -> Row {
-        try #require(try await store.run(Script("test.kept", reads: [Step(KeptRow.byID, .integer(id))]))[0].first)
+        try #require(
+            try await store.run(Script("test.kept", reads: [BoundStatement(KeptRow.byID, .integer(id))]))[0].first)
     }
 
     @Test(arguments: Engine.allCases)
@@ -68,7 +69,8 @@ import World
                     store, .integer(Int64(id)), .text(name), .null, .null, .null, .null, .null, .null)
             }
             for (id, name) in names.enumerated() {
-                let rows = try await store.run(Script("test.name", reads: [Step(Self.byName, .text(name))]))[0]
+                let rows = try await store.run(Script("test.name", reads: [BoundStatement(Self.byName, .text(name))]))[
+                    0]
                 #expect(try rows.map { row throws in try row.integer(0) } == [Int64(id)], "\(name)")
             }
         }
@@ -83,7 +85,7 @@ import World
                     .moment(Timestamp(milliseconds: 1_763_713_354_998 + Int64(id))), .null)
             }
             let bound = SQLValue.moment(Timestamp(milliseconds: 1_763_713_355_001))
-            let rows = try await store.run(Script("test.before", reads: [Step(Self.before, bound)]))[0]
+            let rows = try await store.run(Script("test.before", reads: [BoundStatement(Self.before, bound)]))[0]
             #expect(try rows.map { row throws in try row.integer(0) } == [0, 1, 2])
         }
     }
@@ -113,7 +115,8 @@ import World
         try await withStore(engine) { store in
             try await keep(store, 1, .text("x"), .null, .null, .null, .null, .null, 40)
             try await keep(store, 2, .text("y"), .null, .null, .null, .null, .null, 2)
-            let row = try await store.run(Script("test.literals", reads: [Step(Self.literals, .text("a"))])).row(0)
+            let row = try await store.run(Script("test.literals", reads: [BoundStatement(Self.literals, .text("a"))]))
+                .row(0)
             #expect(try row.integer(0) == 42)
             #expect(try row.integer(1) == 2)
             #expect(try row.text(2) == "a-b")
@@ -122,7 +125,7 @@ import World
             #expect(try row.bool(5))
             #expect(try row.text(6) == "own")
             await #expect(throws: StoreFailure.self) {
-                try await store.run(Script("test", reads: [Step(Self.floating)])).row(0).integer(0)
+                try await store.run(Script("test", reads: [BoundStatement(Self.floating)])).row(0).integer(0)
             }
         }
     }

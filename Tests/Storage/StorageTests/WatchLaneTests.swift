@@ -26,7 +26,7 @@ import World
             }
         }
         defer { store.close() }
-        async let read = store.run(Script("stuck", reads: [Step(Self.stuck)]))
+        async let read = store.run(Script("stuck", reads: [BoundStatement(Self.stuck)]))
         await gate.hasStopped()
         #expect(try await store.newestChange() == 0)
         #expect(try await store.changes(after: 0, limit: 10).isEmpty)

@@ -14,12 +14,12 @@ import Testing
         let worker: EventLoop
         let session: SQLiteSession
 
-        init(_ limits: LogPolicy.Limits = LogPolicy.Limits()) throws {
+        init(_ limits: CheckpointPolicy.Limits = CheckpointPolicy.Limits()) throws {
             directory = try TemporaryDirectory()
             let path = directory("test.db")
             try SQLiteSession(path: path, mode: .creating, patience: .zero).close()
             worker = EventLoop.simulated(name: "store-log", time: TestTime()) { _ in 0 }
-            let log = WriteAheadLog(
+            let log = WALCheckpointer(
                 try SQLiteSession(path: path, mode: .writing, patience: .zero), worker: worker, limits: limits)
             session = try SQLiteSession(path: path, mode: .writing, patience: .zero, log: log)
             try session.execute("CREATE TABLE kept (id INTEGER PRIMARY KEY, body BLOB)")
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func theLogIsBoundedWhereTheOtherThreadStandsStill() throws {
-        let scene = try Scene(LogPolicy.Limits(step: 10, long: 50, most: 200))
+        let scene = try Scene(CheckpointPolicy.Limits(step: 10, long: 50, most: 200))
         for _ in 0..<100 { try scene.commit(pages: 20) }
         #expect(scene.sizes.file > 1500)
         #expect(scene.sizes.log < 300 * (Self.page + 24))
@@ -68,7 +68,7 @@ import Testing
         try scene.commit(pages: 100)
         scene.session.close()
         let again = try SQLiteSession(path: scene.directory("test.db"), mode: .readingOnly, patience: .zero)
-        let rows = try again.run([Step(Statement("SELECT count(*), sum(length(body)) FROM kept"))])
+        let rows = try again.run([BoundStatement(Statement("SELECT count(*), sum(length(body)) FROM kept"))])
         #expect(try rows[0].first?.integer(0) == 16)
         #expect(try rows[0].first?.integer(1) == Int64(16 * 100 * Self.page))
     }

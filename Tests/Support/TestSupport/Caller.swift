@@ -41,7 +41,7 @@ public struct Caller: Sendable {
         try await Self.read(child(method, path, json: json, fields: fields, arguments: arguments))
     }
 
-    /// The same, begun: for requests that are held. The answer is read with `Caller.read`.
+    /// The same, begun: for requests that are held. The answer is read with `CurlCaller.read`.
     public func child(
         _ method: String, _ path: String, json: String? = nil, fields: [String: String] = [:],
         arguments: [String] = []

@@ -37,7 +37,9 @@ extension RelayRig {
             .moment(factor.createdAt), .moment(factor.confirmedAt), .blob(id.bytes),
         ]
         _ = try store.runBlocking(
-            Script("test", rows: SignedRows.everythingAdopted, writes: [Step(Self.insertFactor, values: values)]))
+            Script(
+                "test", rows: SignedRows.everythingAdopted, writes: [BoundStatement(Self.insertFactor, values: values)])
+        )
         return factor
     }
 

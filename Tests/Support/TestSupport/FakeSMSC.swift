@@ -144,7 +144,7 @@ public final class FakeSMSC: Sendable {
                 record.connections += 1
                 return record.connections
             }
-            let guest = SMSCGuest(self, number: number, wire: Wire(loop: loop, fd: fd, tls: session))
+            let guest = SMSCGuest(self, number: number, wire: Transport(loop: loop, fd: fd, tls: session))
             floor.guests[number] = guest
             guest.serve { [weak floor] in floor?.guests[number] = nil }
         } exhausted: { _ in

@@ -162,14 +162,14 @@ public final class RunningRelay: Sendable {
         options.rows = authenticator
         let store = try Store.open(storage, time: SystemTime(), log: Log(minimum: .error), options: options)
         defer { store.close() }
-        _ = try store.runBlocking(Script("test", rows: rows, writes: [Step(Statement(sql))]))
+        _ = try store.runBlocking(Script("test", rows: rows, writes: [BoundStatement(Statement(sql))]))
     }
 
     /// What an operator would ask the store.
     public func count(_ sql: String) throws -> Int64 {
         let store = try Store.open(storage, time: SystemTime(), log: Log(minimum: .error), options: .patient)
         defer { store.close() }
-        return try store.runBlocking(Script("test", reads: [Step(Statement(sql))])).row(0).integer(0)
+        return try store.runBlocking(Script("test", reads: [BoundStatement(Statement(sql))])).row(0).integer(0)
     }
 
     /// Changes the settings of an installation whose process does not run.

@@ -8,14 +8,14 @@ import World
 final class SMSCGuest {
     private let smsc: FakeSMSC
     private let number: Int
-    private let wire: Wire
+    private let wire: Transport
     private var reader = PDUReader()
     private var mode: BindMode?
     private var unanswered = 0
     private var lastSequence: UInt32 = 0
     private var left: () -> Void = {}
 
-    init(_ smsc: FakeSMSC, number: Int, wire: Wire) {
+    init(_ smsc: FakeSMSC, number: Int, wire: Transport) {
         self.smsc = smsc
         self.number = number
         self.wire = wire

@@ -13,8 +13,8 @@ import World
 public final class SimulatedRelays {
     public let world: SimulatedWorld
     public let store: Store
-    public let pushes: any PushProvider
-    public let calls: (any CallCourier)?
+    public let pushes: any PushCourier
+    public let calls: (any WebhookCourier)?
     public let sink = MemorySink()
     /// The living process.
     public private(set) var process: Process?
@@ -35,7 +35,7 @@ public final class SimulatedRelays {
     private let phones: CertificateAuthority
     private var started = 0
 
-    public init(_ world: SimulatedWorld, pushes: any PushProvider, calls: (any CallCourier)? = nil) throws {
+    public init(_ world: SimulatedWorld, pushes: any PushCourier, calls: (any WebhookCourier)? = nil) throws {
         self.world = world
         self.pushes = pushes
         self.calls = calls

@@ -9,7 +9,7 @@ public typealias Pushes = Taken<Push, PushOutcome>
 /// A mail server, or a gateway for text messages, of a test.
 public typealias Letters = Taken<Message, MessageOutcome>
 /// The websites of a test, where they are called.
-public typealias Calls = Taken<Call, CallOutcome>
+public typealias Calls = Taken<WebhookRequest, WebhookOutcome>
 
 /// Keeps what it is sent, and answers as it was told to.
 public final class Taken<Item: Sendable, Outcome: Sendable>: Sendable {
@@ -88,7 +88,7 @@ public final class Taken<Item: Sendable, Outcome: Sendable>: Sendable {
     }
 }
 
-extension Taken: PushProvider where Item == Push, Outcome == PushOutcome {
+extension Taken: PushCourier where Item == Push, Outcome == PushOutcome {
     public convenience init() { self.init(otherwise: .accepted) }
 
     /// Phones of other platforms, or with other push tokens, are not this service's.
@@ -101,10 +101,10 @@ extension Taken: PushProvider where Item == Push, Outcome == PushOutcome {
     }
 }
 
-extension Taken: CallCourier where Item == Call, Outcome == CallOutcome {
+extension Taken: WebhookCourier where Item == WebhookRequest, Outcome == WebhookOutcome {
     public convenience init() { self.init(otherwise: .answered(status: 200)) }
 
-    public func call(_ call: Call) async -> CallOutcome { await send(call) }
+    public func call(_ call: WebhookRequest) async -> WebhookOutcome { await send(call) }
 }
 
 extension Taken: MessageCourier where Item == Message, Outcome == MessageOutcome {

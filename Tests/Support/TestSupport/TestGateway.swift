@@ -144,7 +144,7 @@ private final class Floor {
     private let loop: EventLoop
     private let host: String
     private var listener: Listener?
-    private var watches: [Int32: (watch: Watch, heard: [UInt8], number: Int)] = [:]
+    private var watches: [Int32: (watch: DescriptorWatcher, heard: [UInt8], number: Int)] = [:]
     private var connections = 0
     var answer: (TestGateway.Asked) -> TestGateway.Answer = { _ in .hangUp }
 

@@ -6,7 +6,7 @@ import World
 ///
 /// Guard: like every session, it is used by one thread at a time.
 package final class WatchedSession: Session {
-    package typealias Run = @Sendable ([Step], any Session) throws(SessionFailure) -> [Rows]
+    package typealias Run = @Sendable ([BoundStatement], any Session) throws(SessionFailure) -> [Rows]
     package typealias Commit = (any Session) throws(SessionFailure) -> Void
 
     private let inner: any Session
@@ -35,12 +35,12 @@ package final class WatchedSession: Session {
     }
 
     package func begin(_ purpose: Purpose) throws(SessionFailure) { try inner.begin(purpose) }
-    package func run(_ steps: [Step]) throws(SessionFailure) -> [Rows] { try run(steps, inner) }
+    package func run(_ steps: [BoundStatement]) throws(SessionFailure) -> [Rows] { try run(steps, inner) }
     package func rollBack() { inner.rollBack() }
     package func execute(_ sql: String) throws(SessionFailure) { try inner.execute(sql) }
     package func close() { inner.close() }
     package var changes: Int64 { inner.changes }
-    package var place: SessionPlace? { inner.place }
+    package var place: SessionHost? { inner.place }
 
     package func commit() throws(SessionFailure) { try commitInner(inner) }
 }

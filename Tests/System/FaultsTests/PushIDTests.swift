@@ -27,7 +27,7 @@ import Testing
         let (first, second) = (try await apple.service.nextRequest(), try await apple.service.nextRequest())
         #expect(first.push != nil && first.push?.id == second.push?.id)
         try await scene.relay.logged("event=push.undeliverable challenge=\(login.challenge)")
-        await #expect(throws: NothingCame.self) { try await apple.service.nextRequest(within: .zero) }
+        await #expect(throws: MailboxTimeout.self) { try await apple.service.nextRequest(within: .zero) }
         #expect(try await scene.auth(login.challenge).steps == ["undeliverable"])
         #expect(apple.service.deliveries.twice.isSubset(of: apple.service.deliveries.unanswered))
     }

@@ -8,7 +8,7 @@ import Webhooks
 import World
 
 /// A website that is called: it is down at times, answers by chance, and what it has taken the relay need not hear of.
-final class CalledWebsite: CallCourier {
+final class CalledWebsite: WebhookCourier {
     private struct State {
         var isDown = false
         var isWell = false
@@ -50,7 +50,7 @@ final class CalledWebsite: CallCourier {
         }
     }
 
-    func call(_ call: Call) async -> CallOutcome {
+    func call(_ call: WebhookRequest) async -> WebhookOutcome {
         let loop = EventLoop.current
         await loop?.sleep(for: chance.milliseconds(1..<200))
         let (isDown, isWell) = state.withLock { ($0.isDown, $0.isWell) }
@@ -66,7 +66,7 @@ final class CalledWebsite: CallCourier {
         }
     }
 
-    private func take(_ call: Call) {
+    private func take(_ call: WebhookRequest) {
         do {
             try WebhookCheck(secrets: [RelayRig.webhookSecret]).verify(
                 call.fields, body: call.body, at: time.now())

@@ -17,12 +17,12 @@ func mail(_ url: String, on loop: EventLoop, count: Int, port: UInt16) async thr
         _ = try await rig.register(number, email: "user\(number)@example.com")
         _ = try await rig.ask(number)
     }
-    guard let from = MailSender("login@example.com"), let address = SMTPAddress("smtp://127.0.0.1:\(port)") else {
+    guard let from = MailAddress("login@example.com"), let address = SMTPAddress("smtp://127.0.0.1:\(port)") else {
         throw Unmeasured("no sender")
     }
     let time = SystemTime()
     let courier = MailCourier(
-        client: SMTPClient(SMTPServer(address), time: time), from: from, words: WordingBook(), time: time,
+        client: SMTPClient(SMTPServer(address), time: time), from: from, words: CurrentCatalog(), time: time,
         log: Log(minimum: .warning, time: time))
     defer { courier.close() }
     let relay = try rig.relay(mail: courier)
@@ -68,7 +68,7 @@ private final class Rounds {
 private func left(_ store: Store) async throws -> Int { try await number(waiting, in: store) }
 
 private func number(_ statement: Statement, in store: Store) async throws -> Int {
-    Int(try await store.run(Script("count", reads: [Step(statement)]))[0].first?.integer(0) ?? 0)
+    Int(try await store.run(Script("count", reads: [BoundStatement(statement)]))[0].first?.integer(0) ?? 0)
 }
 
 private let waiting = Statement("SELECT count(*) FROM outbox WHERE kind = 'mail'")

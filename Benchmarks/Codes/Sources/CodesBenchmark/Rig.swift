@@ -71,7 +71,7 @@ final class Rig: Sendable {
         return Relay(
             settings: Relay.Settings(
                 origin: "https://127.0.0.1:8080", pin: SHA256.hash([1]), policy: Policy(), isAlone: true),
-            store: store, push: nil, ways: MessageWays(mail: mail),
+            store: store, push: nil, ways: MessageCouriers(mail: mail),
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()),
             keys: RelayKeys(masterKey: master), sealer: sealer, time: time, randomness: SystemRandomness(),
             log: Log(minimum: .warning, time: time), spawn: spawn)

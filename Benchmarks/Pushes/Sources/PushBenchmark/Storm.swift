@@ -32,7 +32,7 @@ func runStorm(directory: String, count: Int, underway: Int) throws {
 }
 
 /// What stands between the relay and its courier: nothing changes, but it is written down.
-private final class Watched: PushProvider {
+private final class Watched: PushCourier {
     private struct State {
         var sending = 0
         var outcomes: [String: Int] = [:]
@@ -74,7 +74,7 @@ private final class Weather: APNsObserver {
     private func note(_ what: String) { counts.withLock { $0[what, default: 0] += 1 } }
 
     func answered(status: Int, reason: String, after duration: Duration) { note("answer \(status) \(reason)") }
-    func unanswered(_ why: APNsSilence, after duration: Duration) { note("no answer: \(why.rawValue)") }
+    func unanswered(_ why: APNsUnansweredReason, after duration: Duration) { note("no answer: \(why.rawValue)") }
     func goAway(host: String, reason: String) { note("GOAWAY") }
     func connected(host: String) { note("connection") }
 
@@ -214,7 +214,7 @@ private final class Storm: Sendable {
 
     private func pushesLeft() async throws -> Int64 {
         try await store.run(
-            Script("left", reads: [Step(Statement("SELECT count(*) FROM outbox WHERE kind = 'push'"))]))[0][0]
+            Script("left", reads: [BoundStatement(Statement("SELECT count(*) FROM outbox WHERE kind = 'push'"))]))[0][0]
             .integer(0)
     }
 }

@@ -87,7 +87,7 @@ public struct ControlReader {
 
     private mutating func readConnections(_ node: YAMLNode) {
         for item in node.sequence ?? [node] {
-            if let meeting = word(item, "a connection is met with", Control.Meeting.words) {
+            if let meeting = word(item, "a connection is met with", Control.BehaviorName.words) {
                 control.receptions.append(meeting)
             }
         }
@@ -103,7 +103,7 @@ public struct ControlReader {
 
     // MARK: Values
 
-    mutating func problem(_ place: YAMLPlace, _ message: String) { problems.append(YAMLError(message, at: place)) }
+    mutating func problem(_ place: YAMLPosition, _ message: String) { problems.append(YAMLError(message, at: place)) }
 
     /// `knows` nil: names are the reader's own.
     mutating func members(of node: YAMLNode, _ what: String, knows: [String]? = nil) -> [YAMLNode.Member] {

@@ -54,7 +54,7 @@ public struct LoginOutcome: Sendable, Equatable {
     public var isDecided: Bool { login == .success || login == .failure }
 }
 
-extension Answered {
+extension LoginEvidence {
     /// What is to be checked of an outcome before anybody is let in.
     public init(_ outcome: LoginOutcome) throws(ReceiptFault) { try self.init(outcome.json) }
 }

@@ -64,14 +64,14 @@ public struct Reason: RelayWord {
 }
 
 /// Of a phone, of another factor, or of a user.
-public struct Standing: RelayWord {
+public struct AccountState: RelayWord {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    public static let waiting = Standing(rawValue: "waiting")
-    public static let active = Standing(rawValue: "active")
-    public static let suspended = Standing(rawValue: "suspended")
-    public static let revoked = Standing(rawValue: "revoked")
-    public static let locked = Standing(rawValue: "locked")
-    public static let frozen = Standing(rawValue: "frozen")
+    public static let waiting = AccountState(rawValue: "waiting")
+    public static let active = AccountState(rawValue: "active")
+    public static let suspended = AccountState(rawValue: "suspended")
+    public static let revoked = AccountState(rawValue: "revoked")
+    public static let locked = AccountState(rawValue: "locked")
+    public static let frozen = AccountState(rawValue: "frozen")
 }

@@ -15,7 +15,7 @@ extension RelayClient {
         if let chosen = login.number, let answered, !answered.isExactly(chosen) {
             throw .odd("its number is not the one that was chosen")
         }
-        let asked = Asked(
+        let asked = LoginRecord(
             challenge: try answer.text("challenge"), username: login.username, request: request,
             number: login.number ?? answered, service: login.service, action: login.action, details: login.details,
             ip: login.ip, userAgent: login.userAgent, askedAt: askedAt)

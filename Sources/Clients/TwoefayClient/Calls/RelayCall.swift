@@ -54,8 +54,8 @@ public struct RelayReply: Sendable, Equatable {
 }
 
 /// The way to the relay: HTTP/2 over TLS with the website's client certificate, and the clock of whoever waits there.
-/// `HTTP2Carrier` is one; a website that has an HTTP client of its own wraps it into another.
-public protocol Carrier: Sendable {
+/// `HTTP2Transport` is one; a website that has an HTTP client of its own wraps it into another.
+public protocol RelayTransport: Sendable {
     /// Brings back whatever the relay answers, refusals too. Where nothing came back it says whether the relay may have
     /// worked on it: `.unreached` or `.unanswered`. The task's being cancelled ends it at once, with `.cancelled`.
     func carry(_ call: RelayCall) async throws(CallFault) -> RelayReply

@@ -2,7 +2,7 @@ import JSON
 
 /// What the relay hands over as proof of a success: three members of /auth's answer, or of a callback's `data`. None of
 /// it is believed before it was checked.
-public struct Answered: Sendable, Equatable {
+public struct LoginEvidence: Sendable, Equatable {
     public var device: String
     /// The JWS that the phone signed.
     public var receipt: String

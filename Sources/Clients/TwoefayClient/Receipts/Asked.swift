@@ -1,7 +1,7 @@
 /// What a website remembers of one login that it asked for, until it lets somebody in or not: what it sent to /login,
 /// and what it showed. It belongs into the website's own session or database; nothing in it comes from the relay but
 /// `challenge`, and `number` where the website leaves the choice to the relay.
-public struct Asked: Sendable, Equatable {
+public struct LoginRecord: Sendable, Equatable {
     public struct Detail: Sendable, Equatable {
         public var label: String
         public var value: String

@@ -1,7 +1,7 @@
 import JSON
 
 /// How a website keeps what it asked, in a session or a database that holds texts.
-extension Asked {
+extension LoginRecord {
     public var json: JSONObject {
         var json: JSONObject = [
             "challenge": .string(challenge), "username": .string(username), "request": .string(request),

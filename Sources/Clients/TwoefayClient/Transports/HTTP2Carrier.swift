@@ -8,12 +8,12 @@ import World
 
 /// One connection to the relay, opened when it is first needed and again when it is gone or silent, with the website's client
 /// certificate. What waits at an earlier one, which takes no new calls, may end there. An actor that lives on an event loop: its own, or one of the website's.
-public actor HTTP2Carrier: Carrier {
+public actor HTTP2Transport: RelayTransport {
     /// A call that waits for the connection, for its answer, or for its pause to end. It is resumed once.
     private struct Waiting {
         let call: RelayCall
         let continuation: CheckedContinuation<Result<RelayReply, CallFault>, Never>
-        var line: Line?
+        var line: RelayConnection?
         var sent: HTTP2Client.Sent?
     }
 
@@ -27,7 +27,7 @@ public actor HTTP2Carrier: Carrier {
     private let group: LoopGroup?
     private let tls: TLSClientContext
     /// For new calls.
-    private var line: Line?
+    private var line: RelayConnection?
     private var isOpening = false
     private var isClosed = false
     private var last: UInt64 = 0
@@ -176,7 +176,7 @@ public actor HTTP2Carrier: Carrier {
 
     private func opened(_ fresh: HTTP2Client) {
         isOpening = false
-        line = Line(fresh, on: loop)
+        line = RelayConnection(fresh, on: loop)
         if isClosed { fresh.close() }
         // A relay that ends may have said so already: another attempt is for whoever has the patience.
         guard fresh.state == .open else { return failed("the connection was closed as soon as it stood") }

@@ -8,7 +8,7 @@ import World
 /// the relay is asked, and has to say that it is there, or the line is closed: what waits may be repeated over another.
 ///
 /// Lives on its loop. It stands until the last of its calls has ended, also where no new ones are sent over it.
-final class Line {
+final class RelayConnection {
     private let loop: EventLoop
     private let client: HTTP2Client
     private var calls = 0

@@ -5,8 +5,8 @@ import World
 /// Something that happened, as the relay tells it of its own accord.
 public struct WebhookEvent: Sendable, Equatable {
     /// By type. Each names the user by the token that `/register` answered.
-    public enum What: Sendable, Equatable {
-        /// What `RelayClient.wait` would have brought: `Answered(outcome)` and `ReceiptCheck` come next.
+    public enum EventType: Sendable, Equatable {
+        /// What `RelayClient.wait` would have brought: `LoginEvidence(outcome)` and `ReceiptCheck` come next.
         case loginDecided(token: String, LoginOutcome)
         case deviceBound(token: String, Device)
         case deviceUnbound(token: String, Device)
@@ -22,7 +22,7 @@ public struct WebhookEvent: Sendable, Equatable {
     public let id: String
     public let type: String
     public let at: Timestamp
-    public let what: What
+    public let what: EventType
     /// As it came; it holds more than `what` says.
     public let data: JSONObject
 
@@ -48,7 +48,7 @@ public struct WebhookEvent: Sendable, Equatable {
         }
     }
 
-    private static func what(_ type: String, _ data: JSONObject) throws(CallFault) -> What {
+    private static func what(_ type: String, _ data: JSONObject) throws(CallFault) -> EventType {
         switch type {
         case "login.decided":
             let outcome = try LoginOutcome(data)

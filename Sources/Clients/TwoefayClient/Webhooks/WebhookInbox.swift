@@ -4,10 +4,10 @@ import World
 /// Where a website takes the relay's webhooks. It believes nothing that was not signed with one of its secrets, and acts on
 /// each event once.
 ///
-///     let inbox = WebhookInbox(secrets: [secret])
+///     let inbox = WebhookReceiver(secrets: [secret])
 ///     guard let event = try await inbox.event(fields: fields, body: body, spend: ids.insert) else { return 204 }
 ///     if case .loginDecided(_, let outcome) = event.what { … }
-public struct WebhookInbox: Sendable {
+public struct WebhookReceiver: Sendable {
     private let check: WebhookCheck
     private let time: any TimeSource
 

@@ -9,7 +9,7 @@ import World
 
 /// Words messages and hands them to a mail server.
 public final class MailCourier: MessageCourier {
-    private struct Trouble {
+    private struct ServerFault {
         let reason: String
         let since: Instant
     }
@@ -20,13 +20,13 @@ public final class MailCourier: MessageCourier {
     private static let remembered = Duration.seconds(60)
 
     private let client: SMTPClient
-    private let from: MailSender
-    private let words: WordingBook
+    private let from: MailAddress
+    private let words: CurrentCatalog
     private let time: any TimeSource
     private let log: Log
-    private let lastTrouble = Mutex<Trouble?>(nil)
+    private let lastTrouble = Mutex<ServerFault?>(nil)
 
-    public init(client: SMTPClient, from: MailSender, words: WordingBook, time: any TimeSource, log: Log) {
+    public init(client: SMTPClient, from: MailAddress, words: CurrentCatalog, time: any TimeSource, log: Log) {
         self.client = client
         self.from = from
         self.words = words
@@ -73,7 +73,7 @@ public final class MailCourier: MessageCourier {
             return
         }
         let reason = failure.reasonWithoutAddresses
-        lastTrouble.withLock { $0 = Trouble(reason: reason, since: time.instant()) }
+        lastTrouble.withLock { $0 = ServerFault(reason: reason, since: time.instant()) }
         let server = client.server.address.text
         if failure.needsOperator {
             log.error("mail.server.refuses", [.endpoint: server, .reason: reason])
@@ -92,7 +92,7 @@ extension Result<SMTPReply, SMTPFailure> {
 }
 
 extension Message {
-    fileprivate var letter: Letter {
+    fileprivate var letter: MailTemplate {
         switch content {
         case .code(let code): code.purpose == .login ? .loginCode : .addressCode
         case .announcement(let what, _, _):
@@ -106,13 +106,13 @@ extension Message {
         }
     }
 
-    fileprivate func values(left: Duration) -> WordingValues {
+    fileprivate func values(left: Duration) -> TemplateValues {
         switch content {
         case .code(let code):
-            WordingValues(
-                website: website, code: code.digits, minutes: WordingValues.minutes(left: left), ip: code.ip,
+            TemplateValues(
+                website: website, code: code.digits, minutes: TemplateValues.minutes(left: left), ip: code.ip,
                 place: code.place, service: code.service)
-        case .announcement(_, let device, let time): WordingValues(website: website, device: device, time: time)
+        case .announcement(_, let device, let time): TemplateValues(website: website, device: device, time: time)
         }
     }
 }

@@ -1,7 +1,7 @@
 import Domain
 
 /// Whom mails come from: `login@example.com`, or `Example Login <login@example.com>`.
-public struct MailSender: Sendable, Hashable {
+public struct MailAddress: Sendable, Hashable {
     public let address: String
     /// Nil where mails bear the website's name.
     public let name: String?

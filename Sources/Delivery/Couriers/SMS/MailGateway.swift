@@ -5,18 +5,18 @@ import SMS
 import World
 
 /// A gateway that is reached by mail: the number is a part of the address, the text is the mail.
-public final class MailGateway: TextGateway {
+public final class MailGateway: SMSGateway {
     /// What a mail to it looks like.
     public struct Form: Sendable, Equatable {
         /// What may be filled in. Nothing says who the sender is: that is whom the mail comes from.
-        public static let gaps: Set<TextTemplate.Gap> = [.to, .number, .text, .id, .username, .password]
+        public static let gaps: Set<RequestTemplate.Placeholder> = [.to, .number, .text, .id, .username, .password]
 
         /// `{number}@sms.example.com`
-        public var address: TextTemplate
-        public var subject: TextTemplate?
-        public var body: TextTemplate
+        public var address: RequestTemplate
+        public var subject: RequestTemplate?
+        public var body: RequestTemplate
 
-        public init(address: TextTemplate, subject: TextTemplate?, body: TextTemplate) {
+        public init(address: RequestTemplate, subject: RequestTemplate?, body: RequestTemplate) {
             self.address = address
             self.subject = subject
             self.body = body
@@ -25,7 +25,7 @@ public final class MailGateway: TextGateway {
 
     public let name: String
     private let form: Form
-    private let from: MailSender
+    private let from: MailAddress
     private let username: String
     private let password: Secret
     private let client: SMTPClient
@@ -33,7 +33,7 @@ public final class MailGateway: TextGateway {
 
     /// `username` and `password` are what the form's gaps of these names take, whoever else knows them.
     public init(
-        name: String, form: Form, from: MailSender, username: String, password: Secret, client: SMTPClient,
+        name: String, form: Form, from: MailAddress, username: String, password: Secret, client: SMTPClient,
         time: any TimeSource
     ) {
         self.name = name
@@ -45,7 +45,7 @@ public final class MailGateway: TextGateway {
         self.time = time
     }
 
-    public func send(_ message: TextMessage, within limit: Duration) async -> GatewayOutcome {
+    public func send(_ message: SMSMessage, within limit: Duration) async -> GatewayOutcome {
         let to = fill(form.address, message)
         guard FieldRule.email(to) == nil else { return .fault("its address is none that SMTP can carry") }
         let mail = InternetMessage(
@@ -62,7 +62,7 @@ public final class MailGateway: TextGateway {
 
     public func close() async { client.close() }
 
-    private func fill(_ template: TextTemplate, _ message: TextMessage) -> String {
+    private func fill(_ template: RequestTemplate, _ message: SMSMessage) -> String {
         template.filled(.none) { gap in
             switch gap {
             case .to: message.to

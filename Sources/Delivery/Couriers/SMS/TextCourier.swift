@@ -8,18 +8,18 @@ import Templates
 import World
 
 /// Carries codes as text messages, through the gateways that are set.
-public final class TextCourier: MessageCourier {
-    private let exchange: TextExchange
-    private let limits: TextLimits
-    private let words: WordingBook
-    private let ledger: (any TextLedger)?
+public final class SMSCourier: MessageCourier {
+    private let exchange: SMSDispatcher
+    private let limits: SMSLimits
+    private let words: CurrentCatalog
+    private let ledger: (any SMSUsageStore)?
     private let time: any TimeSource
     private let log: Log
     /// Starts work that nobody waits for, on the loop that asked.
     private let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
 
     public init(
-        _ exchange: TextExchange, limits: TextLimits, words: WordingBook, ledger: (any TextLedger)?,
+        _ exchange: SMSDispatcher, limits: SMSLimits, words: CurrentCatalog, ledger: (any SMSUsageStore)?,
         time: any TimeSource, log: Log, spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) {
         self.exchange = exchange
@@ -51,21 +51,21 @@ public final class TextCourier: MessageCourier {
         account(for: report, of: message)
     }
 
-    private func text(of message: Message) -> TextMessage? {
+    private func text(of message: Message) -> SMSMessage? {
         guard case .code(let code) = message.content else { return nil }
-        let values = WordingValues(
+        let values = TemplateValues(
             website: message.website, code: code.digits,
-            minutes: WordingValues.minutes(left: message.expiresAt - time.now()), ip: code.ip, place: code.place,
+            minutes: TemplateValues.minutes(left: message.expiresAt - time.now()), ip: code.ip, place: code.place,
             service: code.service)
         let note = words.current.note(
             code.purpose == .login ? .loginCode : .addressCode, values, language: message.language)
-        return TextMessage(id: message.id.text, to: message.to, text: note.text)
+        return SMSMessage(id: message.id.text, to: message.to, text: note.text)
     }
 
     /// Nobody waits for that: what is owed for a message is no matter of its user's.
-    private func account(for report: TextReport, of message: Message) {
+    private func account(for report: SMSReport, of message: Message) {
         guard let ledger else { return }
-        let sent = SentText(
+        let sent = SMSUsage(
             message.id, at: time.now(), prefix: limits.prefix(of: message.to), parts: report.parts, cost: report.cost)
         spawn { [log] in
             do throws(StoreFailure) {

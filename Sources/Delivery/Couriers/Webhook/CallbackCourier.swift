@@ -9,7 +9,7 @@ import World
 /// Hands calls to the websites' servers. The operator has written where they go, and a website may have had a say in it: so
 /// what one of them costs is bounded, none of them leads inside unless a setting names the place, and what one does is
 /// nothing to another.
-public final class CallbackCourier: CallCourier {
+public final class HTTPWebhookCourier: WebhookCourier {
     public struct Options: Sendable {
         /// From `call` to its outcome, whatever happens. Less than the lease of what is called.
         public var deadline = Duration.seconds(15)
@@ -41,7 +41,7 @@ public final class CallbackCourier: CallCourier {
     }
 
     /// On a loop, whose connections carry it. On one that was kept libcurl may send it twice: the call has its id.
-    public func call(_ call: Call) async -> CallOutcome {
+    public func call(_ call: WebhookRequest) async -> WebhookOutcome {
         guard let url = TransferURL(call.url) else {
             log.error("callback.url", [.message: call.id.text, .reason: "its website's callback is no URL"])
             return .unanswered(.broken)
@@ -68,7 +68,7 @@ public final class CallbackCourier: CallCourier {
         return Self.outcome(of: result, at: time.now())
     }
 
-    static func outcome(of result: Result<Response, TransferFailure>, at now: Timestamp) -> CallOutcome {
+    static func outcome(of result: Result<Response, TransferFailure>, at now: Timestamp) -> WebhookOutcome {
         switch result {
         case .success(let answer): answered(answer.status, answer.fields, at: now)
         case .failure(let failure):
@@ -81,11 +81,11 @@ public final class CallbackCourier: CallCourier {
         }
     }
 
-    private static func answered(_ status: Int, _ fields: Fields, at now: Timestamp) -> CallOutcome {
+    private static func answered(_ status: Int, _ fields: Fields, at now: Timestamp) -> WebhookOutcome {
         .answered(status: status, wish: fields["retry-after"].flatMap { RetryAfter.wait($0, at: now) })
     }
 
-    private static func unanswered(_ cause: TransferFailure.Cause) -> CallOutcome {
+    private static func unanswered(_ cause: TransferFailure.Cause) -> WebhookOutcome {
         switch cause {
         case .busy, .cancelled: .unsent
         case .insecure: .unanswered(.insecure)

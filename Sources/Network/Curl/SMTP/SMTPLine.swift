@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 
 /// A connection to a mail server and the thread that it blocks.
-final class SMTPLine: Sendable {
+final class SMTPConnection: Sendable {
     private let worker: WorkerThread
     private let sockets = OpenSockets()
     /// Used on the worker only; the lock is for the compiler, nobody ever waits for it.

@@ -1,14 +1,14 @@
 import CCurl
 
 /// One mail on its way, as far as it has come.
-final class SMTPMail {
+final class RunningMail {
     private let data: [UInt8]
     private let needsLoopback: Bool
     private var given = 0
     /// All of it is given: the final dot follows.
     private var isWhole = false
     private var isOver = false
-    private var stage = SMTPStage.connection
+    private var stage = SMTPPhase.connection
     /// To the last that was said.
     private var code = 0
     private var words: [UInt8] = []
@@ -27,7 +27,7 @@ final class SMTPMail {
         return !isRefusedAddress
     }
 
-    private static let verbs: [(verb: String, stage: SMTPStage)] = [
+    private static let verbs: [(verb: String, stage: SMTPPhase)] = [
         ("EHLO", .hello), ("HELO", .hello), ("STARTTLS", .starttls), ("AUTH", .login), ("MAIL FROM", .sender),
         ("RCPT TO", .recipient), ("DATA", .data),
     ]

@@ -3,7 +3,7 @@ import JSON
 import Relay
 
 /// The members of an object against the parameters that are declared for it.
-enum Members {
+enum BodyMembers {
     /// Adds a fault for everything that is wrong, so that a developer sees all of it at once.
     static func check(
         _ object: JSONObject, _ parameters: [Parameter], oneOf: [String] = [], inside prefix: String = "",

@@ -17,7 +17,7 @@ extension Form {
         for name in ["token", "username"] {
             adopt(name, request.fields.values(name), places: places, into: &object, &faults)
         }
-        Members.check(object, parameters, oneOf: oneOf, &faults)
+        BodyMembers.check(object, parameters, oneOf: oneOf, &faults)
         guard faults.isEmpty else { throw .invalid(faults) }
         return object
     }

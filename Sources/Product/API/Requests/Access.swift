@@ -5,7 +5,7 @@ import Synchronization
 import World
 
 /// One request's line in the log, written when the request has its answer, or when nobody waits for one any more.
-final class Access: Sendable {
+final class AccessLogLine: Sendable {
     let id: String
     private let method: String?
     private let route: String

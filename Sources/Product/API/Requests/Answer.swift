@@ -3,7 +3,7 @@ import JSON
 import Relay
 
 /// An answer before it has a request id.
-struct Answer: Sendable {
+struct APIResponse: Sendable {
     var status: Int
     var body: [UInt8]
     var fields: [Fields.Field] = []
@@ -27,7 +27,7 @@ struct Answer: Sendable {
         if let methods = problem.allow { add("allow", methods) }
     }
 
-    static let noContent = Answer(status: 204, body: [])
+    static let noContent = APIResponse(status: 204, body: [])
 
     mutating func add(_ name: String, _ value: String) { fields.append(Fields.Field(name, value)) }
 
@@ -49,10 +49,10 @@ struct Answer: Sendable {
 }
 
 /// What a verb comes to: an answer, or a request that waits for one.
-enum Verdict: Sendable {
-    case answer(Answer)
+enum VerbOutcome: Sendable {
+    case answer(APIResponse)
     /// `finish` makes the answer once what is waited for has happened, or the time is over; or holds again.
-    case hold(Waits.Ticket, Duration, finish: @Sendable () async throws(Refusal) -> Verdict)
+    case hold(HeldRequests.Ticket, Duration, finish: @Sendable () async throws(Refusal) -> VerbOutcome)
 }
 
-extension Waits.Ticket: Wait {}
+extension HeldRequests.Ticket: Wait {}

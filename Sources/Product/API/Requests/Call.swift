@@ -4,7 +4,7 @@ import Log
 import Relay
 
 /// A request once it has been read, checked and told whose it is: what a verb gets.
-struct Call: Sendable {
+struct VerbCall: Sendable {
     let api: API
     /// What stood in the path's places, decoded.
     let places: [String: String]

@@ -4,7 +4,7 @@ import Relay
 import World
 
 /// Who a certificate, or a proof in its place, says is calling. Whether that holds is looked up for every request.
-enum Claim: Sendable, Equatable {
+enum PresentedIdentity: Sendable, Equatable {
     case nobody
     case website(name: String, key: [UInt8])
     /// By its certificate, or by what it has proved before.
@@ -54,7 +54,7 @@ enum Claim: Sendable, Equatable {
     }
 }
 
-extension Claim {
+extension PresentedIdentity {
     /// The website's name, as its certificate has it.
     var website: String? {
         guard case .website(let name, _) = self else { return nil }
@@ -101,14 +101,14 @@ enum Caller: Sendable {
     }
 
     /// What is looked up again before a held request is answered: a proof has done its service once.
-    func claim(after claim: Claim) -> Claim {
+    func claim(after claim: PresentedIdentity) -> PresentedIdentity {
         guard case .phone(let phone) = self else { return claim }
         return .phone(phone.id, key: phone.key, isCertified: phone.isCertified)
     }
 }
 
 extension API {
-    func caller(_ claim: Claim, for form: Form, from remote: String) async throws(Refusal) -> Caller {
+    func caller(_ claim: PresentedIdentity, for form: Form, from remote: String) async throws(Refusal) -> Caller {
         switch (form.action, claim) {
         case (.anyone, _): return .anyone
         case (.website, .website(let name, let key)): return .website(try await relay.website(named: name, key: key))

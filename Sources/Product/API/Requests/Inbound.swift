@@ -4,14 +4,14 @@ import JSON
 import Relay
 
 /// A request on its way through: who calls, what was sent, whether it came before, and what the verb makes of it.
-struct Inbound: Sendable {
+struct RequestContext: Sendable {
     let api: API
     let request: Request
     let route: Route
     let places: [String: String]
-    let claim: Claim
+    let claim: PresentedIdentity
     let form: Form
-    let access: Access
+    let access: AccessLogLine
 
     func outcome() async -> Outcome {
         switch await caller(claim) {
@@ -23,10 +23,10 @@ struct Inbound: Sendable {
         }
     }
 
-    func refusal(_ problem: Problem) -> Response { end(Answer(problem)) }
+    func refusal(_ problem: Problem) -> Response { end(APIResponse(problem)) }
 
     /// Whoever is not known yet does not queue in the line of those who are.
-    private func caller(_ claim: Claim) async -> Result<Caller, Refusal> {
+    private func caller(_ claim: PresentedIdentity) async -> Result<Caller, Refusal> {
         await claim.tenant(from: request.remote).run {
             do throws(Refusal) {
                 return .success(try await api.caller(claim, for: form, from: request.remote))
@@ -44,11 +44,11 @@ struct Inbound: Sendable {
             guard case .website(let website) = caller, route.method == "POST",
                 let key = try IdempotencyKey(request.fields)
             else { return await act(caller, body, as: api.relay.operations.new(), repeated: nil) }
-            let repeated = Repeatable(
+            let repeated = IdempotentRequest(
                 website: website.id, route: route.path.text, key: key.text, content: fingerprint)
             return try await act(caller, body, once: repeated)
         } catch {
-            return .response(end(Answer(error)))
+            return .response(end(APIResponse(error)))
         }
     }
 
@@ -70,8 +70,10 @@ struct Inbound: Sendable {
     }
 
     /// Under an Idempotency-Key: what was answered before is answered again.
-    private func act(_ caller: Caller, _ body: JSONObject, once repeated: Repeatable) async throws(Problem) -> Outcome {
-        let repetition: Repetition
+    private func act(_ caller: Caller, _ body: JSONObject, once repeated: IdempotentRequest) async throws(Problem)
+        -> Outcome
+    {
+        let repetition: IdempotencyOutcome
         do throws(Refusal) {
             repetition = try await api.relay.begin(repeated)
         } catch {
@@ -80,7 +82,7 @@ struct Inbound: Sendable {
         switch repetition {
         case .run(let operation): return await act(caller, body, as: operation, repeated: repeated)
         case .kept(let status, let body):
-            var answer = Answer(status: status, body: body)
+            var answer = APIResponse(status: status, body: body)
             answer.add("idempotency-replayed", "true")
             return .response(end(answer))
         case .shownOnce:
@@ -93,19 +95,19 @@ struct Inbound: Sendable {
     }
 
     private func act(
-        _ caller: Caller, _ body: JSONObject, as operation: Operation, repeated: Repeatable?
+        _ caller: Caller, _ body: JSONObject, as operation: Operation, repeated: IdempotentRequest?
     ) async -> Outcome {
-        let call = Call(
+        let call = VerbCall(
             api: api, places: places, body: body, operation: operation, remote: request.remote,
             patience: Preference.wait(request.fields), language: AcceptLanguage.read(request.fields))
-        let verdict: Verdict
+        let verdict: VerbOutcome
         do throws(Refusal) {
             verdict = try await form.run(call, for: caller)
         } catch {
             let problem = error == .notFound ? notTheirs(caller) : nil
-            return .response(await end(Answer(problem ?? Problem(error)), operation, repeated))
+            return .response(await end(APIResponse(problem ?? Problem(error)), operation, repeated))
         }
-        var place: HeldPlace?
+        var place: HeldRequestSlot?
         if case .hold(let ticket, _, _) = verdict {
             if let website = caller.website {
                 place = api.relay.quotaUse.hold(website.id)
@@ -113,7 +115,7 @@ struct Inbound: Sendable {
                     ticket.cancel()
                     api.relay.exceeded(.held, by: website.name)
                     let problem = Problem(.limited(retryAfter: API.quotaPause))
-                    return .response(await end(Answer(problem), operation, repeated))
+                    return .response(await end(APIResponse(problem), operation, repeated))
                 }
             }
             access.held()
@@ -125,7 +127,8 @@ struct Inbound: Sendable {
 
     /// - Parameter place: the held request's, which it has until it is answered or its caller is gone.
     private func come(
-        to verdict: Verdict, _ caller: Caller, _ operation: Operation, _ repeated: Repeatable?, _ place: HeldPlace?
+        to verdict: VerbOutcome, _ caller: Caller, _ operation: Operation, _ repeated: IdempotentRequest?,
+        _ place: HeldRequestSlot?
     ) async -> Outcome {
         switch verdict {
         case .answer(let answer): return .response(await end(answer, operation, repeated))
@@ -135,14 +138,14 @@ struct Inbound: Sendable {
                     // A caller that was revoked meanwhile learns nothing.
                     if case .failure(let refusal) = await self.caller(caller.claim(after: claim)) {
                         return await come(
-                            to: .answer(Answer(Problem(refusal))), caller, operation, repeated, place)
+                            to: .answer(APIResponse(Problem(refusal))), caller, operation, repeated, place)
                     }
                     return await tenant(caller).run {
-                        let verdict: Verdict
+                        let verdict: VerbOutcome
                         do throws(Refusal) {
                             verdict = try await finish()
                         } catch {
-                            verdict = .answer(Answer(Problem(error)))
+                            verdict = .answer(APIResponse(Problem(error)))
                         }
                         return await come(to: verdict, caller, operation, repeated, place)
                     }
@@ -150,7 +153,7 @@ struct Inbound: Sendable {
         }
     }
 
-    private func end(_ answer: Answer, _ operation: Operation, _ repeated: Repeatable?) async -> Response {
+    private func end(_ answer: APIResponse, _ operation: Operation, _ repeated: IdempotentRequest?) async -> Response {
         guard let repeated else { return end(answer) }
         switch answer.status {
         case 401, 403, 429, 500...:
@@ -167,7 +170,7 @@ struct Inbound: Sendable {
         return end(answer)
     }
 
-    private func end(_ answer: Answer) -> Response {
+    private func end(_ answer: APIResponse) -> Response {
         access.ended(answer.status)
         return api.inviting(answer, to: claim, on: route).response(to: access.id)
     }

@@ -11,7 +11,7 @@ extension JSONValue {
 }
 
 extension Activation {
-    func json(_ call: Call) async throws(Refusal) -> JSONObject {
+    func json(_ call: VerbCall) async throws(Refusal) -> JSONObject {
         [
             "code": .string(code), "uri": .string(uri), "qr": try await call.qr(uri),
             "expires_at": .string(expiresAt.rfc3339),
@@ -21,7 +21,7 @@ extension Activation {
 
 extension DeviceView {
     /// A phone that its website bound in the original's form has no key.
-    func json(_ call: Call) throws(Refusal) -> JSONObject {
+    func json(_ call: VerbCall) throws(Refusal) -> JSONObject {
         var jwk = JSONValue.null
         var thumbprint: String?
         if let publicKey {

@@ -3,7 +3,7 @@ import JSON
 import Relay
 
 /// Tell: /auth, at once or held until there is something to tell.
-enum Tell {
+enum LoginResults {
     typealias P = Parameters
 
     static let routes = [
@@ -20,10 +20,10 @@ enum Tell {
                 ]))
     ]
 
-    @Sendable static func auth(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable static func auth(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let challenge: ChallengeID? = try call.id(P.challenge)
         let token: UserToken? = try call.id(P.token)
-        let read: @Sendable () async throws(Refusal) -> Told? = { () async throws(Refusal) in
+        let read: @Sendable () async throws(Refusal) -> ChallengeResult? = { () async throws(Refusal) in
             guard let challenge else {
                 guard let token else { throw .notFound }
                 return try await call.relay.tell(token: token, to: website)
@@ -36,7 +36,7 @@ enum Tell {
         guard let patience = call.patience, let known else { return .answer(answer(try await read(), call)) }
         // The ticket comes before the reading: an end between the two is not missed.
         let ticket = call.relay.waits.ticket(for: .challenge(known))
-        let told: Told?
+        let told: ChallengeResult?
         do throws(Refusal) {
             told = try await read()
         } catch {
@@ -55,8 +55,8 @@ enum Tell {
         return .hold(ticket, duration) { () async throws(Refusal) in .answer(answer(try await read(), call)) }
     }
 
-    private static func answer(_ told: Told?, _ call: Call) -> Answer {
-        var answer = Answer(200, told?.json() ?? ["login": ""])
+    private static func answer(_ told: ChallengeResult?, _ call: VerbCall) -> APIResponse {
+        var answer = APIResponse(200, told?.json() ?? ["login": ""])
         if let patience = call.patience { answer.add("preference-applied", "wait=\(patience)") }
         return answer
     }

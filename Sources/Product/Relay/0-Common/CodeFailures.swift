@@ -114,7 +114,7 @@ extension Relay {
                 try await store.challenge(challenge, of: user)
             }
             guard let life = try? found?.life.after(.giveUp(.locked), at: now) else { return }
-            let closing = Closing(challenge: challenge, life: life, event: "challenge.ended", at: now)
+            let closing = ChallengeEnd(challenge: challenge, life: life, event: "challenge.ended", at: now)
             _ = try await end(closing, as: operations.new())
         } catch {
             // The challenge ends by its expiry then, and no code is taken for it.

@@ -1,5 +1,5 @@
 /// A dictionary whose older half goes when the newer is full: its memory is bounded whatever is put into it.
-struct Generations<Key: Hashable, Value> {
+struct GenerationalCache<Key: Hashable, Value> {
     private var newer: [Key: Value] = [:]
     private var older: [Key: Value] = [:]
     private let half: Int

@@ -6,19 +6,21 @@ import Synchronization
 import World
 
 /// A request that comes again under the same Idempotency-Key gets the answer it had, and changes nothing again.
-public protocol RepeatStore: Sendable {
+public protocol IdempotencyStore: Sendable {
     /// Writes the row if there is none, and reads it.
-    func begin(_ repeatable: Repeatable, as operation: OperationID, relay: RelayID, at: Timestamp)
-        async throws(StoreFailure) -> RepeatRow?
+    func begin(_ repeatable: IdempotentRequest, as operation: OperationID, relay: RelayID, at: Timestamp)
+        async throws(StoreFailure) -> IdempotencyRow?
     /// Takes a row over that nobody runs any more. False when another was first.
-    func resume(_ repeatable: Repeatable, as operation: OperationID, relay: RelayID) async throws(StoreFailure) -> Bool
-    func finish(_ repeatable: Repeatable, as operation: OperationID, _ kept: KeptAnswer) async throws(StoreFailure)
+    func resume(_ repeatable: IdempotentRequest, as operation: OperationID, relay: RelayID) async throws(StoreFailure)
+        -> Bool
+    func finish(_ repeatable: IdempotentRequest, as operation: OperationID, _ kept: StoredResponse)
+        async throws(StoreFailure)
     /// Nobody runs these now; a later request may.
-    func release(_ ended: [OperationID: Repeatable]) async throws(StoreFailure)
+    func release(_ ended: [OperationID: IdempotentRequest]) async throws(StoreFailure)
 }
 
 /// What makes two requests the same.
-public struct Repeatable: Sendable, Equatable {
+public struct IdempotentRequest: Sendable, Equatable {
     public let website: WebsiteID
     /// SHA-256 of route and key.
     public let digest: [UInt8]
@@ -32,7 +34,7 @@ public struct Repeatable: Sendable, Equatable {
     }
 }
 
-public struct RepeatRow: Sendable, Equatable {
+public struct IdempotencyRow: Sendable, Equatable {
     public enum State: String, Sendable {
         case running, done, shown
     }
@@ -63,13 +65,13 @@ public struct RepeatRow: Sendable, Equatable {
     }
 }
 
-public struct KeptAnswer: Sendable {
-    public let state: RepeatRow.State
+public struct StoredResponse: Sendable {
+    public let state: IdempotencyRow.State
     public let status: Int
     public let sealed: [UInt8]?
 }
 
-public enum Repetition: Sendable {
+public enum IdempotencyOutcome: Sendable {
     /// The first time, or a time after which nobody knows how it ended: run under this operation, then finish.
     case run(Operation)
     case kept(status: Int, body: [UInt8])
@@ -81,13 +83,13 @@ public enum Repetition: Sendable {
 
 /// The operations that run in this process under an Idempotency-Key. The store knows the relay alone, and cannot be told
 /// that a request has ended when it was the store that failed.
-final class Running: Sendable {
+final class RunningOperations: Sendable {
     private struct State {
         var operations: Set<OperationID> = []
         /// They run no more, and the store could not be told. To other relays they run as long as this one lives.
-        var ended: [OperationID: Repeatable] = [:]
+        var ended: [OperationID: IdempotentRequest] = [:]
         /// Of these it is not even known whether the store has them.
-        var unbegun: [OperationID: Repeatable] = [:]
+        var unbegun: [OperationID: IdempotentRequest] = [:]
     }
 
     /// More of either are not remembered. While the store is away no more begin than were under way, but more and more fail
@@ -110,10 +112,10 @@ final class Running: Sendable {
 
     func remove(_ operation: OperationID) { state.withLock { _ = $0.operations.remove(operation) } }
 
-    func remove(_ some: [OperationID: Repeatable]) { state.withLock { $0.operations.subtract(some.keys) } }
+    func remove(_ some: [OperationID: IdempotentRequest]) { state.withLock { $0.operations.subtract(some.keys) } }
 
     /// They have ended, or did not even begin as far as is known, and the store is still to be told.
-    func leave(_ some: [OperationID: Repeatable], hadBegun: Bool) {
+    func leave(_ some: [OperationID: IdempotentRequest], hadBegun: Bool) {
         state.withLock { state in
             state.operations.subtract(some.keys)
             let place = hadBegun ? \State.ended : \State.unbegun
@@ -125,11 +127,11 @@ final class Running: Sendable {
 
     /// Some of those that the store is still to be told of. Until they are removed or left again they count as running: who
     /// took one up while the store is told would lose it again.
-    func takeLeft() -> (some: [OperationID: Repeatable], hadBegun: Bool) {
+    func takeLeft() -> (some: [OperationID: IdempotentRequest], hadBegun: Bool) {
         state.withLock { state in
             let hadBegun = !state.ended.isEmpty
             let place = hadBegun ? \State.ended : \State.unbegun
-            var some: [OperationID: Repeatable] = [:]
+            var some: [OperationID: IdempotentRequest] = [:]
             for (operation, repeatable) in state[keyPath: place].prefix(Self.page) { some[operation] = repeatable }
             for operation in some.keys { state[keyPath: place][operation] = nil }
             state.operations.formUnion(some.keys)
@@ -141,11 +143,11 @@ final class Running: Sendable {
 extension Relay {
     static let keptFor = Duration.seconds(24 * 3600)
 
-    public func begin(_ repeatable: Repeatable) async throws(Refusal) -> Repetition {
+    public func begin(_ repeatable: IdempotentRequest) async throws(Refusal) -> IdempotencyOutcome {
         let fresh = operations.new(isRepeatable: true)
         // Before the store has it: whoever finds it there must find it here.
         running.insert(fresh.id)
-        let repetition: Repetition
+        let repetition: IdempotencyOutcome
         do throws(Refusal) {
             repetition = try await begin(repeatable, or: fresh)
         } catch {
@@ -158,7 +160,8 @@ extension Relay {
         return repetition
     }
 
-    private func begin(_ repeatable: Repeatable, or fresh: Operation) async throws(Refusal) -> Repetition {
+    private func begin(_ repeatable: IdempotentRequest, or fresh: Operation) async throws(Refusal) -> IdempotencyOutcome
+    {
         let row = try await ask("idempotency") { () async throws(StoreFailure) in
             try await store.begin(repeatable, as: fresh.id, relay: id, at: time.now())
         }
@@ -196,7 +199,7 @@ extension Relay {
     /// Keeps the answer. When the store fails here, the same request runs again under the same operation, which
     /// changes nothing twice.
     public func finish(
-        _ repeatable: Repeatable, _ operation: Operation, status: Int, body: [UInt8], holdsSecret: Bool
+        _ repeatable: IdempotentRequest, _ operation: Operation, status: Int, body: [UInt8], holdsSecret: Bool
     ) async throws(Refusal) {
         let sealed: [UInt8]?
         do {
@@ -207,7 +210,7 @@ extension Relay {
             log.error("idempotency.seal", [.error: "\(error)"])
             throw .broken
         }
-        let kept = KeptAnswer(state: holdsSecret ? .shown : .done, status: status, sealed: sealed)
+        let kept = StoredResponse(state: holdsSecret ? .shown : .done, status: status, sealed: sealed)
         try await ask("idempotency") { () async throws(StoreFailure) in
             try await store.finish(repeatable, as: operation.id, kept)
         }
@@ -215,7 +218,7 @@ extension Relay {
     }
 
     /// The request ended without an answer to keep.
-    public func release(_ repeatable: Repeatable, _ operation: Operation) async {
+    public func release(_ repeatable: IdempotentRequest, _ operation: Operation) async {
         _ = await areReleased([operation.id: repeatable], hadBegun: true)
     }
 
@@ -227,7 +230,7 @@ extension Relay {
         }
     }
 
-    private func areReleased(_ ended: [OperationID: Repeatable], hadBegun: Bool) async -> Bool {
+    private func areReleased(_ ended: [OperationID: IdempotentRequest], hadBegun: Bool) async -> Bool {
         do throws(Refusal) {
             try await ask("idempotency") { () async throws(StoreFailure) in try await store.release(ended) }
             running.remove(ended)
@@ -238,7 +241,7 @@ extension Relay {
         }
     }
 
-    private func associated(_ repeatable: Repeatable) -> [UInt8] {
+    private func associated(_ repeatable: IdempotentRequest) -> [UInt8] {
         Array("idempotency".utf8) + repeatable.website.bytes + repeatable.digest
     }
 }

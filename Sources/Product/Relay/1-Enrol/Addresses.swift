@@ -66,7 +66,7 @@ extension Relay {
                     for: address, .waiting, inPlaceOf: before, of: user.id, website.id, approved, at: now,
                     as: operation, secret))
         }
-        let writing = UserWriting(
+        let writing = UserUpdate(
             user: user.id, website: website.id, change: change, addresses: factors,
             hasWord: hasWord(approved, website), at: now)
         let outcome = try await ask("user") { () async throws(StoreFailure) in

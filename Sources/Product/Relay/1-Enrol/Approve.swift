@@ -58,7 +58,7 @@ extension Relay {
     /// Asks the user. The same operation asks once.
     func askApproval(
         _ approvable: Approvable, of token: UserToken, by website: Website, as operation: Operation
-    ) async throws(Refusal) -> Asked {
+    ) async throws(Refusal) -> OpenedChallenge {
         var request = LoginRequest(
             subject: .token(token), ip: approvable.ip, action: approvable.action, details: approvable.details,
             factors: approvable.factors, isKnown: approvable.isKnown)

@@ -271,7 +271,7 @@ extension Relay {
 
     private func admit(_ candidate: Candidate, by challenge: ChallengeID) async throws(Refusal) {
         let now = time.now()
-        let admission = Admission(
+        let admission = DeviceApproval(
             device: candidate.device.id, user: candidate.device.user, challenge: challenge,
             approves: candidate.approvable.digest, code: candidate.digest,
             revocation: RevocationCode.digest(RevocationCode.text(candidate.secret)), at: now)

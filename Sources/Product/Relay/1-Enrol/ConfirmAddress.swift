@@ -46,7 +46,7 @@ extension Relay {
             of: factor, for: nil, language: user.language, until: now + Self.confirmationTime, at: now, as: sending)
         let outcome = try await ask("address") { () async throws(StoreFailure) in
             try await store.send(
-                CodeSending(
+                AddressCode(
                     user: user.id, code: code,
                     charge: factor.kind == .sms
                         ? textLimits.charge(user: user.id, to: address, at: now) : nil,

@@ -20,9 +20,9 @@ public struct OwnedDevice: Sendable, Equatable {
     public let user: UserID
     public let view: DeviceView
     /// Who suspended or revoked it.
-    public let stoppedBy: Doer?
+    public let stoppedBy: ChangeAuthor?
 
-    public init(user: UserID, view: DeviceView, stoppedBy: Doer?) {
+    public init(user: UserID, view: DeviceView, stoppedBy: ChangeAuthor?) {
         self.user = user
         self.view = view
         self.stoppedBy = stoppedBy
@@ -39,10 +39,10 @@ public struct DeviceChange: Sendable {
     /// The phone has no key, is unbound, and stays so: `state` says whether its website may bind it again.
     public internal(set) var isOfUnbound = false
     /// The outcome of its audit row.
-    public let by: Doer
+    public let by: ChangeAuthor
     public let at: Timestamp
 
-    public init(_ device: DeviceID, of user: UserID, by doer: Doer, at now: Timestamp) {
+    public init(_ device: DeviceID, of user: UserID, by doer: ChangeAuthor, at now: Timestamp) {
         self.device = device
         self.user = user
         by = doer
@@ -169,7 +169,7 @@ extension Relay {
         }
         let now = time.instant()
         let count = revokers.wrong(sender, admitted: try admitted(sender, by: revokers), at: now)
-        if count >= Senders.free { log.notice("code.revocation", [.remote: sender, .count: count]) }
+        if count >= SenderThrottle.free { log.notice("code.revocation", [.remote: sender, .count: count]) }
         let found = try await ask("revoke") { () async throws(StoreFailure) in
             try await store.device(revocation: RevocationCode.digest(code))
         }
@@ -180,7 +180,7 @@ extension Relay {
 
 extension Relay {
     private func unbind(
-        _ device: DeviceID, of user: UserID, by doer: Doer, _ website: String?, as operation: Operation
+        _ device: DeviceID, of user: UserID, by doer: ChangeAuthor, _ website: String?, as operation: Operation
     ) async throws(Refusal) {
         var change = DeviceChange(device, of: user, by: doer, at: time.now())
         change.state = .revoked

@@ -8,7 +8,7 @@ import World
 public protocol FactorStore: Sendable {
     /// Those that count and those that wait.
     func factors(of user: UserID) async throws(StoreFailure) -> [CodeFactor]
-    func enrol(_ enrolment: Enrolling, website: WebsiteID, as operation: Operation)
+    func enrol(_ enrolment: FactorEnrolment, website: WebsiteID, as operation: Operation)
         async throws(StoreFailure) -> EnrolOutcome
     /// The waiting factor counts from now on, in the place of one that did.
     ///
@@ -19,13 +19,13 @@ public protocol FactorStore: Sendable {
     func confirm(
         _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, hasWord: Bool, at: Timestamp,
         as operation: Operation
-    ) async throws(StoreFailure) -> Written
+    ) async throws(StoreFailure) -> CodeUseOutcome
     /// A hardware token was found again: its next counter.
     func resynchronise(
         _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, at: Timestamp, as operation: Operation
-    ) async throws(StoreFailure) -> Written
+    ) async throws(StoreFailure) -> CodeUseOutcome
     /// Drops the factor of that kind, whether it counts or waits. False when there was none.
-    func drop(_ kind: Factor, of user: UserID, by doer: Doer, at: Timestamp, as operation: Operation)
+    func drop(_ kind: Factor, of user: UserID, by doer: ChangeAuthor, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> Bool
     /// Uses a recovery code up and makes the user active, with no wrong numbers and no wrong recovery codes. False when
     /// there is no such code left, codes are locked or have other failures than were read, or the user is active or
@@ -86,7 +86,7 @@ public struct SealedSecret: Sendable, Equatable {
 }
 
 /// A factor with what has to be so when it is written.
-public struct Enrolling: Sendable {
+public struct FactorEnrolment: Sendable {
     public let factor: NewFactor
     /// It may take the place of one that counts.
     public let mayReplace: Bool
@@ -122,7 +122,7 @@ public enum EnrolOutcome: Sendable, Equatable {
 }
 
 /// What came of writing a right code down.
-public enum Written: Sendable, Equatable {
+public enum CodeUseOutcome: Sendable, Equatable {
     case done
     /// The factor is not as it was read.
     case changed
@@ -189,7 +189,7 @@ extension Relay {
     ///
     /// - Returns: the operation's secret as it is stored, sealed.
     func enrol(
-        _ enrolling: Enrolling, for user: UserRow, by website: Website, as operation: Operation
+        _ enrolling: FactorEnrolment, for user: UserRow, by website: Website, as operation: Operation
     ) async throws(Refusal) -> [UInt8]? {
         let factor = enrolling.factor
         let outcome = try await ask("enrol") { () async throws(StoreFailure) in

@@ -8,7 +8,7 @@ extension DeviceChange {
     ///
     /// - Parameter stopper: who suspended or revoked it.
     public static func byOperator(
-        _ state: DeviceState, _ device: DeviceView, of user: UserID, stoppedBy stopper: Doer?, at now: Timestamp
+        _ state: DeviceState, _ device: DeviceView, of user: UserID, stoppedBy stopper: ChangeAuthor?, at now: Timestamp
     ) -> DeviceChange? {
         var change = DeviceChange(device.id, of: user, by: .operator, at: now)
         change.state = state

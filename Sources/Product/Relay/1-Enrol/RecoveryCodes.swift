@@ -16,7 +16,7 @@ extension Relay {
             id: operation.identifier("recovery"), user: user.id, kind: .recovery, state: .active, sealed: nil,
             algorithm: .sha256, digits: RecoveryCode.letters, approvedBy: approved, at: now)
         let found = try await enrol(
-            Enrolling(
+            FactorEnrolment(
                 factor, mayReplace: true, hasWord: hasWord(approved, website),
                 codes: codes.compactMap { RecoveryCode.digest($0, user: user.id) },
                 secret: try stored(drawn, for: use, of: operation, at: now)),

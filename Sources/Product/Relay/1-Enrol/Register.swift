@@ -64,13 +64,13 @@ public struct UserRow: Sendable, Equatable {
     /// The newest challenge.
     public let challenge: ChallengeID?
     /// Who made it what it is, where it is not active.
-    public let stoppedBy: Doer?
+    public let stoppedBy: ChangeAuthor?
     public let codes: CodeLockout
 
     public init(
         id: UserID, token: UserToken, username: String, email: String?, phone: String?, displayName: String?,
         language: String?, state: UserState, isProved: Bool, challenge: ChallengeID?,
-        stoppedBy: Doer?, codes: CodeLockout
+        stoppedBy: ChangeAuthor?, codes: CodeLockout
     ) {
         self.id = id
         self.token = token

@@ -4,7 +4,7 @@ import World
 
 /// Who sends wrong codes, by address. With each wrong code the pause grows before the sender's next one is looked at;
 /// whoever sends from elsewhere is never in its way. Forgotten by a restart: what guards a code is its size.
-final class Senders: Sendable {
+final class SenderThrottle: Sendable {
     /// People mistype.
     static let free = 5
     static let pause = Duration.seconds(5)
@@ -19,9 +19,9 @@ final class Senders: Sendable {
         var until: Instant
     }
 
-    private let records: Mutex<Generations<String, Record>>
+    private let records: Mutex<GenerationalCache<String, Record>>
 
-    init(most: Int = 16_384) { records = Mutex(Generations(most: most)) }
+    init(most: Int = 16_384) { records = Mutex(GenerationalCache(most: most)) }
 
     /// Before anything is looked up. One at a time is taken from a sender that is slowed: many at once are many guesses.
     ///
@@ -72,7 +72,7 @@ final class Senders: Sendable {
 
     var count: Int { records.withLock { $0.count } }
 
-    private func record(of sender: String, in records: Generations<String, Record>, at now: Instant) -> Record? {
+    private func record(of sender: String, in records: GenerationalCache<String, Record>, at now: Instant) -> Record? {
         guard let record = records[sender], now < record.until + Self.memory else {
             return nil
         }
@@ -111,7 +111,7 @@ extension Relay {
         } catch {
             if error == .unauthenticated {
                 let count = senders.wrong(sender, admitted: admitted, at: time.instant())
-                if count >= Senders.free { log.notice("code.wrong", [.remote: sender, .count: count]) }
+                if count >= SenderThrottle.free { log.notice("code.wrong", [.remote: sender, .count: count]) }
             } else {
                 senders.right(sender, admitted: admitted, at: time.instant())
             }
@@ -119,7 +119,7 @@ extension Relay {
         }
     }
 
-    func admitted(_ sender: String, by senders: Senders) throws(Refusal) -> Instant? {
+    func admitted(_ sender: String, by senders: SenderThrottle) throws(Refusal) -> Instant? {
         do throws(Refusal) {
             return try senders.admit(sender, at: time.instant())
         } catch {

@@ -47,7 +47,7 @@ extension Relay {
             sealed: try seal(secret, row: id, kind: .totp, user: user.id, website: website.id),
             algorithm: shape.algorithm, digits: shape.digits, period: shape.period, approvedBy: approved, at: now)
         let found = try await enrol(
-            Enrolling(
+            FactorEnrolment(
                 factor, mayReplace: true, hasWord: hasWord(approved, website),
                 secret: try stored(drawn, for: use, of: operation, at: now)), for: user, by: website, as: operation)
         let settled = try settled(drawn, for: use, of: operation, found: found)
@@ -92,7 +92,7 @@ extension Relay {
             "factor.dropped",
             [
                 .website: website.name, .user: user.id.text, .factor: kind.rawValue,
-                .outcome: Doer.website.rawValue,
+                .outcome: ChangeAuthor.website.rawValue,
             ])
     }
 }

@@ -18,7 +18,7 @@ extension Relay {
         _ parameter: String, of known: UserRow, by website: Website, as operation: Operation,
         pick: ([CodeFactor], Timestamp) -> CodeFactor?,
         check: (CodeFactor, Secret, Timestamp) async throws(Refusal) -> Int64?,
-        write: (CodeFactor, Int, Int64, Timestamp) async throws(StoreFailure) -> Written
+        write: (CodeFactor, Int, Int64, Timestamp) async throws(StoreFailure) -> CodeUseOutcome
     ) async throws(Refusal) -> Bool {
         // Under an operation that may have run, what it did is done.
         if operation.mayHaveRun, let noted = try await noted(operation) { return noted != WrongCode.event }

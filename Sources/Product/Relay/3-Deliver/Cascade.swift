@@ -16,12 +16,13 @@ extension Relay {
     }
 
     /// What a user has, and this relay can reach them by.
-    func means(phones: [Askable.Phone], codes: some Sequence<Factor>) -> Cascade.Means {
-        let best: Cascade.Means.Phone? = phones.isEmpty ? nil : pushable(phones).isEmpty ? .asking : .pushable
-        return Cascade.Means(phone: best, codes: Set(codes.filter { !$0.isSent || courier(of: $0) != nil }))
+    func means(phones: [AskSubject.Phone], codes: some Sequence<Factor>) -> Cascade.AvailableFactors {
+        let best: Cascade.AvailableFactors.Phone? =
+            phones.isEmpty ? nil : pushable(phones).isEmpty ? .asking : .pushable
+        return Cascade.AvailableFactors(phone: best, codes: Set(codes.filter { !$0.isSent || courier(of: $0) != nil }))
     }
 
-    func means(of row: CascadeRow) -> Cascade.Means {
+    func means(of row: CascadeRow) -> Cascade.AvailableFactors {
         means(phones: row.phones, codes: row.areCodesLocked ? [] : row.codes.map(\.kind))
     }
 
@@ -78,14 +79,14 @@ extension Relay {
     }
 
     private func begin(
-        _ factor: Factor, _ row: CascadeRow, _ policy: Policy, _ means: Cascade.Means, because cause: Cause,
+        _ factor: Factor, _ row: CascadeRow, _ policy: Policy, _ means: Cascade.AvailableFactors, because cause: Cause,
         as operation: Operation
     ) async throws(Refusal) -> BegunStep? {
         let now = time.now()
         var step = NewStep(
             challenge: row.challenge, user: row.user, factor: factor, after: row.steps.count, isByHand: cause == .hand,
             at: now, limits: limits(policy, isKnown: row.isKnown, at: now))
-        var deliveries: [Delivery] = []
+        var deliveries: [PushDelivery] = []
         if factor == .push {
             deliveries = self.deliveries(
                 to: pushable(row.phones), of: row.challenge, by: row.website, policy,
@@ -100,9 +101,9 @@ extension Relay {
                 if step.charge == nil { step.refusal = NewStep.notAllowed }
             }
         }
-        let tried = row.tried + [Cascade.Tried(factor: factor, state: .queued, at: now)]
+        let tried = row.tried + [Cascade.CascadeStep(factor: factor, state: .queued, at: now)]
         if Cascade(factors: policy.factors).next(after: tried, means) != nil {
-            step.next = NewChallenge.Next(
+            step.next = NewChallenge.NextFactor(
                 id: operation.identifier("next"), due: policy.deadline(of: factor, from: now), holder: nil)
         }
         let begun = try await ask("cascade") { [step] () async throws(StoreFailure) in

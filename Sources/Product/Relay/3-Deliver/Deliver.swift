@@ -10,7 +10,7 @@ extension Relay {
     /// Does what is due in the outbox. Called by the daemon's timer, and again at once while there is more.
     public func attend() async {
         let now = time.now()
-        let claim = Claim(
+        let claim = OutboxLease(
             id: operations.draw(), relay: id, now: now, leasedUntil: now + Self.lease,
             messagesLeasedUntil: now + Self.messageLease, limit: Self.claimSize)
         let found = try? await ask("outbox") { () async throws(StoreFailure) in try await store.claim(claim) }
@@ -27,7 +27,7 @@ extension Relay {
         if found.rows.count + found.failed.count == Self.claimSize { spawn { await self.attend() } }
     }
 
-    private func redeliver(_ errand: ClaimedErrand) async {
+    private func redeliver(_ errand: LeasedEntry) async {
         if let known = unsettled.take(errand.id) { return await write(known, as: operations.again(known.operation)) }
         let found = await attending(errand.id) { () async throws(Refusal) in
             try await ask("outbox") { () async throws(StoreFailure) in try await store.push(errand.id) }
@@ -39,20 +39,20 @@ extension Relay {
             // Of a policy that cannot be read any more it is only known that it may have asked for little.
             detail: (try? settings.policy.changed(by: row.policy))?.pushDetail ?? .minimal, website: row.website,
             service: shown.service, ip: shown.ip, place: shown.place, expiresAt: row.expiresAt,
-            deliverBy: Delivery.deliverBy(row.askedAt, row.expiresAt, at: time.now()))
-        await deliver(Delivery(push: push, device: row.device, askedAt: row.askedAt, attempts: row.attempts))
+            deliverBy: PushDelivery.deliverBy(row.askedAt, row.expiresAt, at: time.now()))
+        await deliver(PushDelivery(push: push, device: row.device, askedAt: row.askedAt, attempts: row.attempts))
     }
 
-    private func goOn(_ errand: ClaimedErrand) async {
+    private func goOn(_ errand: LeasedEntry) async {
         guard let challenge = errand.challenge else { return }
         _ = await attending(errand.id) { () async throws(Refusal) in try await advanced(challenge, because: .due) }
     }
 
-    private func expire(_ errand: ClaimedErrand) async {
+    private func expire(_ errand: LeasedEntry) async {
         guard let challenge = errand.challenge else { return }
         let now = time.now()
         let life = ChallengeLife(state: .expired, decision: nil, reason: .expired, expiresAt: now)
-        let closing = Closing(challenge: challenge, life: life, event: "challenge.expired", at: now)
+        let closing = ChallengeEnd(challenge: challenge, life: life, event: "challenge.expired", at: now)
         _ = await attending(errand.id) { () async throws(Refusal) in try await end(closing, as: operations.new()) }
     }
 }

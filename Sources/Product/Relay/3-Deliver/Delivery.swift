@@ -4,7 +4,7 @@ import Log
 import World
 
 /// A push on its way to one phone, with what the relay itself wants to know of it.
-struct Delivery: Sendable {
+struct PushDelivery: Sendable {
     let push: Push
     let device: DeviceID
     let askedAt: Timestamp
@@ -14,14 +14,14 @@ struct Delivery: Sendable {
 
 /// What became of a push, until the store has it too.
 struct SettledPush: Sendable {
-    let delivery: Delivery
-    let settlement: Settlement
+    let delivery: PushDelivery
+    let settlement: PushSettlement
     let isOurFault: Bool
     /// It may be written already: a store that goes away at a commit does not say.
     let operation: OperationID
 }
 
-extension Delivery {
+extension PushDelivery {
     /// A push that was left behind may be with the phone or not, so it is tried once more, however late; for so long.
     static let lastTry = Duration.seconds(9)
     /// What is put back is taken up again by the next round, which may be a little late.
@@ -44,7 +44,7 @@ extension Delivery {
 
 extension Relay {
     /// A push that was written down leaves.
-    func send(_ delivery: Delivery) {
+    func send(_ delivery: PushDelivery) {
         log.info(
             "push.queued",
             [
@@ -54,13 +54,13 @@ extension Relay {
     }
 
     /// Once at a time: its lease may be over before it is, where the store is slow or the clock is set.
-    func deliver(_ delivery: Delivery) async {
+    func deliver(_ delivery: PushDelivery) async {
         guard underWay.begin(delivery.push.id) else { return }
         defer { underWay.end(delivery.push.id) }
         await attempt(delivery)
     }
 
-    private func attempt(_ delivery: Delivery) async {
+    private func attempt(_ delivery: PushDelivery) async {
         let message = delivery.push
         guard let push else { return await settle(delivery, .undeliverable, "no push service") }
         // Given up, suspended, or refused for good since it was asked.
@@ -86,10 +86,10 @@ extension Relay {
     }
 
     private func settle(
-        _ delivery: Delivery, _ step: StepState, _ reason: String?, tokenDeadSince: Timestamp? = nil,
+        _ delivery: PushDelivery, _ step: StepState, _ reason: String?, tokenDeadSince: Timestamp? = nil,
         isOurFault: Bool = false
     ) async {
-        let settlement = Settlement(of: delivery.push, step, reason, tokenDeadSince: tokenDeadSince, at: time.now())
+        let settlement = PushSettlement(of: delivery.push, step, reason, tokenDeadSince: tokenDeadSince, at: time.now())
         let operation = operations.new()
         await write(
             SettledPush(
@@ -121,7 +121,7 @@ extension Relay {
         if step != .sent { await advance(settlement.challenge, because: .cameToNothing) }
     }
 
-    private func postpone(_ delivery: Delivery, by pause: Duration, _ reason: String) async {
+    private func postpone(_ delivery: PushDelivery, by pause: Duration, _ reason: String) async {
         let due = time.now() + pause
         guard delivery.mayWait(until: due) else { return await settle(delivery, .undeliverable, reason) }
         let isOurs = try? await ask("deliver") { () async throws(StoreFailure) in
@@ -133,7 +133,7 @@ extension Relay {
         log.warning("push.postponed", fields(of: delivery, reason))
     }
 
-    private func fields(of delivery: Delivery, _ reason: String?, _ outcome: StepState? = nil) -> LogFields {
+    private func fields(of delivery: PushDelivery, _ reason: String?, _ outcome: StepState? = nil) -> LogFields {
         [
             .challenge: delivery.push.challenge.text, .device: delivery.device.text, .push: delivery.push.id.text,
             .outcome: outcome?.rawValue, .reason: reason,

@@ -18,10 +18,10 @@ public struct ClaimedRows<Row: Sendable>: Sendable {
 
 /// A row of the outbox that was claimed and could not be read.
 public struct FailedErrand: Sendable, Equatable {
-    public let id: ErrandID
+    public let id: OutboxEntryID
     public let failure: StoreFailure
 
-    public init(_ id: ErrandID, _ failure: StoreFailure) {
+    public init(_ id: OutboxEntryID, _ failure: StoreFailure) {
         self.id = id
         self.failure = failure
     }
@@ -48,7 +48,7 @@ extension Relay {
 
     /// Does what a claimed row asks for. If a row is the cause of a failure, the claimed row is set aside.
     func attending<Answer>(
-        _ errand: ErrandID, _ work: () async throws(Refusal) -> Answer
+        _ errand: OutboxEntryID, _ work: () async throws(Refusal) -> Answer
     ) async -> Answer? {
         do throws(Refusal) {
             return try await work()
@@ -59,7 +59,7 @@ extension Relay {
     }
 
     /// If the store does not answer, the row comes again when its lease is over, and is set aside then.
-    private func setAside(_ errand: ErrandID) async {
+    private func setAside(_ errand: OutboxEntryID) async {
         _ = try? await ask("outbox") { () async throws(StoreFailure) in
             try await store.setAside(errand, by: id, at: time.now())
         }

@@ -4,11 +4,11 @@ import World
 /// Deliver: the mails and text messages that the outbox holds.
 public protocol MessageStore: Sendable {
     /// Nil once its challenge or its user is gone, and while it is dead.
-    func message(_ errand: ErrandID) async throws(StoreFailure) -> MessageRow?
+    func message(_ errand: OutboxEntryID) async throws(StoreFailure) -> MessageRow?
     /// Once for each message: false when it was settled before, or went with its challenge or its user.
     func settle(_ settlement: MessageSettlement, as operation: Operation) async throws(StoreFailure) -> Bool
     /// False when the row is no more this relay's to put back: another has it, or it is gone.
-    func postpone(_ pause: MessagePause, by relay: RelayID) async throws(StoreFailure) -> Bool
+    func postpone(_ pause: MessageRetry, by relay: RelayID) async throws(StoreFailure) -> Bool
     func backlog(at: Timestamp) async throws(StoreFailure) -> Backlog
 }
 
@@ -35,12 +35,12 @@ public struct MessageRow: Sendable {
     public enum Content: Sendable {
         /// - Parameter context: of its challenge.
         case code(CodeFactor, counter: Int64, context: [UInt8]?)
-        case announcement(Announcement, device: String?)
+        case announcement(AccountEvent, device: String?)
         /// What it was to say is gone: a factor that was removed.
         case nothing
     }
 
-    public let id: ErrandID
+    public let id: OutboxEntryID
     public let kind: MessageKind
     public let user: UserID
     public let website: WebsiteID
@@ -65,7 +65,7 @@ public struct MessageRow: Sendable {
     public let deadline: Timestamp?
 
     public init(
-        id: ErrandID, kind: MessageKind, user: UserID, website: WebsiteID, challenge: ChallengeID?,
+        id: OutboxEntryID, kind: MessageKind, user: UserID, website: WebsiteID, challenge: ChallengeID?,
         websiteName: String, userName: String?, language: String?, address: String?, content: Content,
         createdAt: Timestamp, expiresAt: Timestamp, attempts: Int, reason: String?, doubtedAt: Timestamp?,
         deadline: Timestamp?
@@ -91,7 +91,7 @@ public struct MessageRow: Sendable {
 
 /// The end of one message. Of a code's it says nothing about the challenge: whoever has the code may type it all the same.
 public struct MessageSettlement: Sendable {
-    public let errand: ErrandID
+    public let errand: OutboxEntryID
     public let kind: MessageKind
     public let challenge: ChallengeID?
     /// What becomes of the factor's step.
@@ -107,24 +107,24 @@ public struct MessageSettlement: Sendable {
         kind = row.kind
         challenge = row.challenge
         self.step = step
-        self.reason = reason.map(Settlement.word)
+        self.reason = reason.map(PushSettlement.word)
         self.isDead = isDead
         self.at = at
     }
 }
 
 /// A message that is tried again.
-public struct MessagePause: Sendable {
-    public let errand: ErrandID
+public struct MessageRetry: Sendable {
+    public let errand: OutboxEntryID
     public let until: Timestamp
     public let reason: String
     /// Since when it may have been taken over.
     public let doubtedAt: Timestamp?
 
-    init(_ errand: ErrandID, until: Timestamp, reason: String, doubtedAt: Timestamp?) {
+    init(_ errand: OutboxEntryID, until: Timestamp, reason: String, doubtedAt: Timestamp?) {
         self.errand = errand
         self.until = until
-        self.reason = Settlement.word(reason)
+        self.reason = PushSettlement.word(reason)
         self.doubtedAt = doubtedAt
     }
 }

@@ -1,14 +1,14 @@
 import Domain
 
 /// How mails and text messages leave now.
-public struct MessageWays: Sendable {
+public struct MessageCouriers: Sendable {
     /// Nil where none is set up.
     public var mail: (any MessageCourier)?
     public var texts: (any MessageCourier)?
-    public var textLimits: TextLimits
+    public var textLimits: SMSLimits
 
     public init(
-        mail: (any MessageCourier)? = nil, texts: (any MessageCourier)? = nil, textLimits: TextLimits = TextLimits()
+        mail: (any MessageCourier)? = nil, texts: (any MessageCourier)? = nil, textLimits: SMSLimits = SMSLimits()
     ) {
         self.mail = mail
         self.texts = texts

@@ -9,10 +9,10 @@ extension Relay {
     static let deadFor = Duration.seconds(30 * 86_400)
 
     /// Takes along a message that was written a moment ago; nobody waits for it.
-    func carry(_ errand: ErrandID) { spawn { await self.convey(errand) } }
+    func carry(_ errand: OutboxEntryID) { spawn { await self.convey(errand) } }
 
     /// Once at a time: its lease may be over before it is, where the store is slow or the clock is set.
-    func convey(_ errand: ErrandID) async {
+    func convey(_ errand: OutboxEntryID) async {
         guard underWay.begin(errand) else { return }
         defer { underWay.end(errand) }
         if let known = unwritten.take(errand) { return await write(known, as: operations.again(known.operation)) }
@@ -139,7 +139,7 @@ extension Relay {
             if came == .sent { counts() }
             return await settle(row, came, reason)
         }
-        let pause = MessagePause(row.id, until: due, reason: reason, doubtedAt: doubtedAt)
+        let pause = MessageRetry(row.id, until: due, reason: reason, doubtedAt: doubtedAt)
         let isOurs = try? await ask("deliver") { () async throws(StoreFailure) in
             try await store.postpone(pause, by: id)
         }

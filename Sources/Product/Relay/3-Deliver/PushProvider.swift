@@ -5,7 +5,7 @@ import World
 /// What leaves for a phone: enough to say who asks, never enough to answer.
 public struct Push: Sendable, Equatable {
     /// The same at every attempt, so that the push service can tell a repetition.
-    public let id: ErrandID
+    public let id: OutboxEntryID
     public let challenge: ChallengeID
     public let deviceToken: String
     public let environment: PushEnvironment
@@ -20,7 +20,8 @@ public struct Push: Sendable, Equatable {
     public let deliverBy: Timestamp
 
     public init(
-        id: ErrandID, challenge: ChallengeID, deviceToken: String, environment: PushEnvironment, detail: PushDetail,
+        id: OutboxEntryID, challenge: ChallengeID, deviceToken: String, environment: PushEnvironment,
+        detail: PushDetail,
         website: String, service: String?, ip: String?, place: String?, expiresAt: Timestamp,
         deliverBy: Timestamp? = nil
     ) {
@@ -39,7 +40,7 @@ public struct Push: Sendable, Equatable {
 }
 
 /// A push service. An implementation answers within ten seconds, and before the push's `deliverBy`.
-public protocol PushProvider: Sendable {
+public protocol PushCourier: Sendable {
     /// Whether phones of this platform, with such a push token, are this service's.
     func serves(_ platform: Platform, pushToken: String) -> Bool
     /// What is wrong with a push token that a phone of this platform brings; nil where nothing is, or nobody knows.
@@ -47,7 +48,7 @@ public protocol PushProvider: Sendable {
     func send(_ push: Push) async -> PushOutcome
 }
 
-extension PushProvider {
+extension PushCourier {
     /// All of them, where a service says nothing else.
     public func serves(_ platform: Platform, pushToken: String) -> Bool { true }
 

@@ -11,19 +11,19 @@ public protocol AnswerStore: Sendable {
     func challenge(_ id: ChallengeID, of website: WebsiteID) async throws(StoreFailure) -> ChallengeRow?
     /// Nil when the guard refused: it has an end already, its time is over (or not yet), or the phone may not answer any
     /// more.
-    func close(_ closing: Closing, as operation: Operation) async throws(StoreFailure) -> Closed?
+    func close(_ closing: ChallengeEnd, as operation: Operation) async throws(StoreFailure) -> ChallengeEndResult?
     /// The challenge that this operation has closed; else the newest of those that the user had been asked by then.
     func challenge(of user: UserID, meantBy operation: OperationID, at: Timestamp)
         async throws(StoreFailure) -> ChallengeID?
     /// The phone as it is now, whatever its state; nil when it is gone.
-    func standing(of device: DeviceID) async throws(StoreFailure) -> Standing?
+    func standing(of device: DeviceID) async throws(StoreFailure) -> AnswerEligibility?
     /// Freezes the user for a report of fraud about a challenge that has another end. Nil when the phone may not say so,
     /// or when the challenge ended with such a report.
-    func freeze(_ report: LateFraud, as operation: Operation) async throws(StoreFailure) -> Closed?
+    func freeze(_ report: LateFraud, as operation: Operation) async throws(StoreFailure) -> ChallengeEndResult?
     /// Writes a refused decision down, once under the same operation.
     func noteRefused(_ refused: RefusedDecision, as operation: Operation) async throws(StoreFailure)
     /// Makes a user in one of these states active, with no failures. False when it was in none of them.
-    func unlock(_ user: UserID, from states: [UserState], by doer: Doer, at: Timestamp, as operation: Operation)
+    func unlock(_ user: UserID, from states: [UserState], by doer: ChangeAuthor, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> Bool
 }
 
@@ -92,7 +92,7 @@ public struct ChallengeRow: Sendable, Equatable {
 }
 
 /// The end of a challenge, to be written if it has none.
-public struct Closing: Sendable {
+public struct ChallengeEnd: Sendable {
     public let challenge: ChallengeID
     public let life: ChallengeLife
     public var factor: Factor?
@@ -130,7 +130,7 @@ public struct Closing: Sendable {
 }
 
 /// What came of an end beside itself.
-public struct Closed: Sendable, Equatable {
+public struct ChallengeEndResult: Sendable, Equatable {
     /// What it made of its user: locked or frozen.
     public let became: UserState?
     /// Other challenges that ended with that.
@@ -143,7 +143,7 @@ public struct Closed: Sendable, Equatable {
 }
 
 /// What decides whether a phone may answer now.
-public struct Standing: Sendable, Equatable {
+public struct AnswerEligibility: Sendable, Equatable {
     public let device: DeviceState
     public let user: UserState
     public let failures: Int
@@ -166,13 +166,13 @@ extension Relay {
         guard let row else { throw .notFound }
         let now = time.now()
         guard let life = try? row.life.after(.cancel, at: now) else { return }
-        let closing = Closing(challenge: challenge, life: life, event: "challenge.cancelled", at: now)
+        let closing = ChallengeEnd(challenge: challenge, life: life, event: "challenge.cancelled", at: now)
         _ = try await end(closing, as: operations.new())
     }
 
     /// Writes an end down and wakes who waits for it. False when somebody else was first.
-    func end(_ closing: Closing, as operation: Operation) async throws(Refusal) -> Bool {
-        let closed: Closed?
+    func end(_ closing: ChallengeEnd, as operation: Operation) async throws(Refusal) -> Bool {
+        let closed: ChallengeEndResult?
         do throws(Refusal) {
             closed = try await ask("close") { () async throws(StoreFailure) in
                 try await store.close(closing, as: operation)
@@ -202,7 +202,7 @@ extension Relay {
     ///
     /// - Parameter device: the phone that answered; nil where a code did.
     func follow(
-        _ closed: Closed, _ challenge: ChallengeID, of user: UserID, _ website: String, by device: DeviceID?
+        _ closed: ChallengeEndResult, _ challenge: ChallengeID, of user: UserID, _ website: String, by device: DeviceID?
     ) {
         if let state = closed.became {
             metrics.barred(state)

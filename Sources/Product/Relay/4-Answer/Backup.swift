@@ -8,7 +8,7 @@ extension Relay {
     /// website answers for its users, their token names the challenge.
     public func backup(
         _ challenge: ChallengeID?, of token: UserToken?, code: String, by website: Website, as operation: Operation
-    ) async throws(Refusal) -> Told {
+    ) async throws(Refusal) -> ChallengeResult {
         guard challenge != nil || website.policy.answers == .website else { throw Self.challengeMissing }
         guard let found = try await self.row(challenge, of: token, website, for: operation) else { throw .notFound }
         var row = found
@@ -73,7 +73,7 @@ extension Relay {
             return try await refuse(wrong, row, website, as: operation)
         }
         guard let life = try? row.life.after(.answer(.approve, numberMatches: true), at: now) else { return false }
-        let closing = Closing(
+        let closing = ChallengeEnd(
             challenge: row.id, life: life, factor: used.factor.kind, proof: .code,
             code: UsedCode(
                 user: row.user, factor: used.factor.id, failures: open.lockout.failures, kind: used.kind),

@@ -6,7 +6,7 @@ import World
 // Tell reads challenges through the port of Answer: it needs no other.
 
 /// What the website is told. Where it also waits, the ticket was taken before the row was read.
-public struct Told: Sendable, Equatable {
+public struct ChallengeResult: Sendable, Equatable {
     public let challenge: ChallengeID
     public let user: UserID
     public let result: ChallengeLife.Result
@@ -29,7 +29,7 @@ extension Relay {
     /// Of a token given beside the challenge, it must be the user's whom the challenge asks.
     public func tell(
         _ challenge: ChallengeID, of token: UserToken? = nil, to website: Website
-    ) async throws(Refusal) -> Told {
+    ) async throws(Refusal) -> ChallengeResult {
         let row = try await ask("auth") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
         }
@@ -39,7 +39,7 @@ extension Relay {
     }
 
     /// The original's form: by token. Nil when there is nothing to tell.
-    public func tell(token: UserToken, to website: Website) async throws(Refusal) -> Told? {
+    public func tell(token: UserToken, to website: Website) async throws(Refusal) -> ChallengeResult? {
         guard website.policy.answers == .website else { throw Self.challengeMissing }
         guard let row = try await newest(token, of: website) else { return nil }
         return told(try await settled(row))
@@ -55,7 +55,7 @@ extension Relay {
     }
 
     /// How long a request may be held for this challenge: not beyond its end.
-    public func patience(_ told: Told, wanted: Duration) -> Duration {
+    public func patience(_ told: ChallengeResult, wanted: Duration) -> Duration {
         min(wanted, max(.zero, told.expiresAt - time.now()))
     }
 
@@ -64,7 +64,7 @@ extension Relay {
     func settled(_ row: ChallengeRow) async throws(Refusal) -> ChallengeRow {
         let seen = row.life.seen(at: time.now())
         guard !row.life.state.isEnd, seen.state.isEnd else { return row }
-        let closing = Closing(
+        let closing = ChallengeEnd(
             challenge: row.id, life: seen, event: "challenge.expired", at: row.life.expiresAt)
         _ = try await end(closing, as: operations.new())
         return try await ask("challenge") { () async throws(StoreFailure) in
@@ -73,15 +73,15 @@ extension Relay {
     }
 
     /// Nil once it is told no more.
-    func told(_ row: ChallengeRow) -> Told? {
+    func told(_ row: ChallengeRow) -> ChallengeResult? {
         let now = time.now()
-        let told = Told(row, at: now)
+        let told = ChallengeResult(row, at: now)
         let endedAt = row.decidedAt ?? (told.result == .wait ? now : row.life.expiresAt)
         return now < endedAt + Self.resultLifetime ? told : nil
     }
 }
 
-extension Told {
+extension ChallengeResult {
     /// What there is to tell then, however long ago it ended.
     init(_ row: ChallengeRow, at now: Timestamp) {
         let life = row.life.seen(at: now)

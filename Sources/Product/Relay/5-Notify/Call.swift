@@ -26,7 +26,7 @@ extension Relay {
     public func endCalls() async { calls.close() }
 
     /// From the next call on; nil where none is set up.
-    public func adopt(_ courier: (any CallCourier)?) { calls.adopt(courier) }
+    public func adopt(_ courier: (any WebhookCourier)?) { calls.adopt(courier) }
 
     /// How it stands with all of them, for whoever looks at the numbers.
     func noteCalls() async {
@@ -54,7 +54,7 @@ extension Relay {
 
     private func claim(_ room: Int, of website: WebsiteID) async {
         let now = time.now()
-        let claim = CallClaim(
+        let claim = WebhookLease(
             id: operations.draw(), relay: id, website: website, now: now, leasedUntil: now + Self.callLease, limit: room
         )
         let found = try? await ask("calls") { () async throws(StoreFailure) in try await store.claimCalls(claim) }
@@ -73,15 +73,15 @@ extension Relay {
     }
 
     /// A call that can leave.
-    private struct Prepared: Sendable {
-        let row: CallRow
+    private struct SignedWebhook: Sendable {
+        let row: WebhookRow
         let body: [UInt8]
         let secrets: WebhookSecrets
     }
 
     /// What leaves of what was claimed; the rest has its end.
-    private func prepared(_ rows: [CallRow], of website: WebsiteID) -> [Prepared] {
-        var prepared: [Prepared] = []
+    private func prepared(_ rows: [WebhookRow], of website: WebsiteID) -> [SignedWebhook] {
+        var prepared: [SignedWebhook] = []
         let now = time.now()
         for row in rows {
             // Its lease was over before it was: nothing is sent twice because the store or the website is slow.
@@ -103,12 +103,12 @@ extension Relay {
         return prepared
     }
 
-    private func prepare(_ row: CallRow, at now: Timestamp) -> Prepared? {
+    private func prepare(_ row: WebhookRow, at now: Timestamp) -> SignedWebhook? {
         guard now < row.expiresAt else {
             drop(row, .dead(row.id, failures: row.failures), "expired unsent")
             return nil
         }
-        guard let body = CallBody.text(of: row, at: now) else {
+        guard let body = WebhookBody.text(of: row, at: now) else {
             drop(row, .delivered(row.id), nil)
             return nil
         }
@@ -120,34 +120,35 @@ extension Relay {
             }
             return nil
         }
-        return Prepared(row: row, body: body, secrets: secrets)
+        return SignedWebhook(row: row, body: body, secrets: secrets)
     }
 
-    private func secrets(of row: CallRow) -> WebhookSecrets? {
-        let associated = CallbackSeal.associated(website: row.website)
+    private func secrets(of row: WebhookRow) -> WebhookSecrets? {
+        let associated = WebhookSecretSeal.associated(website: row.website)
         guard let text = try? sealer.open(row.secrets, associated: associated) else { return nil }
         return WebhookSecrets(text: Secret(text), formerUntil: row.formerUntil)
     }
 
-    private func make(_ call: Prepared) async {
+    private func make(_ call: SignedWebhook) async {
         let row = call.row
-        let made = Call(row.id, to: row.url, call.body, signedWith: call.secrets, at: time.now())
+        let made = WebhookRequest(row.id, to: row.url, call.body, signedWith: call.secrets, at: time.now())
         let outcome = await calls.courier?.call(made) ?? .unsent
         let now = time.now()
         let (effects, isCounted) = calls.lines.end(row.id, of: row.website, outcome, at: now, chance: chance())
         metrics.calls.ended(outcome, isDead: effects.contains { $0.isDead })
-        let settled = SettledCalls(
+        let settled = WebhookSettlement(
             website: row.website, url: row.url, relay: id, at: now, effects: effects, reason: outcome.reason,
             tried: outcome.meaning == .delivered && !isCounted ? .nothing : outcome.meaning.tried)
         let operation = operations.new()
-        await write(EndedCall(row: row, outcome: outcome, settled: settled, operation: operation.id), as: operation)
+        await write(
+            CompletedAttempt(row: row, outcome: outcome, settled: settled, operation: operation.id), as: operation)
         if effects.contains(.recovered) { calls.lines.endRecovery(of: row.website, at: time.now()) }
         underWay.end(row.id)
         summonCalls()
     }
 
     /// What is known of a call, once: the log says what the store says.
-    private func write(_ known: EndedCall, as operation: Operation) async {
+    private func write(_ known: CompletedAttempt, as operation: Operation) async {
         let row = known.row
         let disabled = try? await ask("calls") { () async throws(StoreFailure) in
             try await store.settle(known.settled, as: operation)
@@ -155,7 +156,7 @@ extension Relay {
         // The row stays leased to us; it is due again when the lease is over.
         guard let disabled else {
             let now = time.now()
-            return calls.unsettled.keep(known, of: row.id, until: now + EndedCall.life, at: now)
+            return calls.unsettled.keep(known, of: row.id, until: now + CompletedAttempt.life, at: now)
         }
         var status: Int?
         if case .answered(let code, _) = known.outcome { status = code }
@@ -175,7 +176,7 @@ extension Relay {
     }
 
     /// One that is not sent, and never will be.
-    private func drop(_ row: CallRow, _ effect: SettledCalls.Effect, _ reason: String?) {
+    private func drop(_ row: WebhookRow, _ effect: WebhookSettlement.Effect, _ reason: String?) {
         spawn {
             guard await self.putBack([effect], of: row.website, reason) else { return }
             guard effect.isDead else { return self.log.info("callback.void", self.fields(of: row, nil)) }
@@ -186,8 +187,9 @@ extension Relay {
 
     /// What was not tried. Where the store is away, the lease says the same a little later.
     @discardableResult
-    private func putBack(_ effects: [SettledCalls.Effect], of website: WebsiteID, _ reason: String?) async -> Bool {
-        let settled = SettledCalls(
+    private func putBack(_ effects: [WebhookSettlement.Effect], of website: WebsiteID, _ reason: String?) async -> Bool
+    {
+        let settled = WebhookSettlement(
             website: website, url: nil, relay: id, at: time.now(), effects: effects, reason: reason, tried: .nothing)
         let done = try? await ask("calls") { () async throws(StoreFailure) in
             try await store.settle(settled, as: operations.new())
@@ -195,7 +197,7 @@ extension Relay {
         return done != nil
     }
 
-    private func fields(of row: CallRow, _ reason: String?, status: Int? = nil) -> LogFields {
+    private func fields(of row: WebhookRow, _ reason: String?, status: Int? = nil) -> LogFields {
         [
             .website: row.websiteName, .user: row.user.text, .challenge: row.challenge?.id.text,
             .message: row.id.text, .kind: row.event, .attempt: row.failures + 1, .status: status, .reason: reason,
@@ -204,15 +206,15 @@ extension Relay {
     }
 }
 
-extension CallLine.Effect {
+extension WebhookQueue.Effect {
     fileprivate var isDead: Bool {
         if case .dead = self { true } else { false }
     }
 }
 
-extension CallOutcome.Meaning {
+extension WebhookOutcome.Meaning {
     /// Whoever wants none of these any more is not counted, but disabled.
-    fileprivate var tried: SettledCalls.Tried {
+    fileprivate var tried: WebhookSettlement.EndpointResult {
         switch self {
         case .delivered: .delivered
         case .failed: .failed

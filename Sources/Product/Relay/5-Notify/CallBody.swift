@@ -6,8 +6,8 @@ import World
 
 /// What a call says: what happened, when, and what there is to know of it. It is made when the call leaves, from rows that do
 /// not change any more; nothing of it lies about meanwhile.
-public enum CallBody {
-    /// A challenge has its end. The other events are `Announcement`s.
+public enum WebhookBody {
+    /// A challenge has its end. The other events are `AccountEvent`s.
     public static let loginDecided = "login.decided"
 
     /// In one line, as it is signed.
@@ -19,15 +19,15 @@ public enum CallBody {
     }
 
     /// Nil where what it was to tell of is gone.
-    static func text(of row: CallRow, at now: Timestamp) -> [UInt8]? {
+    static func text(of row: WebhookRow, at now: Timestamp) -> [UInt8]? {
         if row.event == loginDecided {
             guard let challenge = row.challenge, let decidedAt = challenge.decidedAt else { return nil }
-            var data = Told(challenge, at: now).json()
+            var data = ChallengeResult(challenge, at: now).json()
             data.set("token", .string(row.token.text))
             return text(row.event, at: decidedAt, data)
         }
         let data: JSONObject
-        switch Announcement(rawValue: row.event) {
+        switch AccountEvent(rawValue: row.event) {
         case .deviceBound, .deviceUnbound:
             guard let device = row.device else { return nil }
             data = device.told(of: row.token)
@@ -39,7 +39,7 @@ public enum CallBody {
     }
 }
 
-extension CalledDevice {
+extension WebhookDevice {
     /// As the website knows it from `devices`. A phone that its website bound in the original's form has no key.
     fileprivate func told(of token: UserToken) -> JSONObject {
         let key = publicKey.flatMap { try? P256PublicKey(x963: $0) }
@@ -53,7 +53,7 @@ extension CalledDevice {
     }
 }
 
-extension CallRow {
+extension WebhookRow {
     /// What became of the user: by which challenge, and by which phone, where there was one.
     fileprivate func told(_ reason: Reason) -> JSONObject {
         var object: JSONObject = ["token": .string(token.text)]

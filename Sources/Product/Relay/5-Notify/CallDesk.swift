@@ -4,13 +4,13 @@ import Webhooks
 import World
 
 /// What a relay has in hand of what websites are told by themselves.
-final class CallDesk: Sendable {
-    let lines = CallLines()
+final class WebhookDispatcher: Sendable {
+    let lines = WebhookQueues()
     /// What came of calls while the store was away.
-    let unsettled = Unsettled<EndedCall>()
+    let unsettled = Unsettled<CompletedAttempt>()
 
     private struct State {
-        var courier: (any CallCourier)?
+        var courier: (any WebhookCourier)?
         /// Whether any website has a callback, as far as is known.
         var hasCallbacks = false
         var isRunning = false
@@ -21,14 +21,14 @@ final class CallDesk: Sendable {
 
     private let state: Mutex<State>
 
-    init(_ courier: (any CallCourier)?) { state = Mutex(State(courier: courier)) }
+    init(_ courier: (any WebhookCourier)?) { state = Mutex(State(courier: courier)) }
 
-    var courier: (any CallCourier)? { state.withLock { $0.courier } }
+    var courier: (any WebhookCourier)? { state.withLock { $0.courier } }
     var hasCallbacks: Bool { state.withLock { $0.hasCallbacks } }
     /// Nothing leaves any more.
     var isOver: Bool { state.withLock { $0.isOver } }
 
-    func adopt(_ courier: (any CallCourier)?) { state.withLock { $0.courier = courier } }
+    func adopt(_ courier: (any WebhookCourier)?) { state.withLock { $0.courier = courier } }
     func note(hasCallbacks: Bool) { state.withLock { $0.hasCallbacks = hasCallbacks } }
     func close() { state.withLock { $0.isOver = true } }
 
@@ -56,10 +56,10 @@ final class CallDesk: Sendable {
 }
 
 /// What became of a call, until the store has it too.
-struct EndedCall: Sendable {
-    let row: CallRow
-    let outcome: CallOutcome
-    let settled: SettledCalls
+struct CompletedAttempt: Sendable {
+    let row: WebhookRow
+    let outcome: WebhookOutcome
+    let settled: WebhookSettlement
     /// It may be written already: a store that goes away at a commit does not say.
     let operation: OperationID
 
@@ -68,7 +68,7 @@ struct EndedCall: Sendable {
 
     /// Whether it is to be written, now that the turn of its row has come again. What has arrived has; but what failed is
     /// of no use where the row has been tried by others meanwhile, was given up and is replayed, or goes elsewhere.
-    func holds(for row: CallRow, at now: Timestamp) -> Bool {
+    func holds(for row: WebhookRow, at now: Timestamp) -> Bool {
         if outcome.meaning == .delivered { return true }
         let tried = self.row
         return now - settled.at <= Self.life && row.failures == tried.failures && row.expiresAt == tried.expiresAt

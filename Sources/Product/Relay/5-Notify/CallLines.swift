@@ -5,12 +5,12 @@ import World
 
 /// What this relay is doing about the websites that it calls, each by itself. Nothing waits here: what cannot leave at once
 /// goes back to the store.
-final class CallLines: Sendable {
-    typealias Line = CallLine<ErrandID, ChallengeID>
+final class WebhookQueues: Sendable {
+    typealias Line = WebhookQueue<OutboxEntryID, ChallengeID>
 
-    private struct Caller {
+    private struct EndpointState {
         var line: Line
-        var place: CallPlace?
+        var place: EndpointRevision?
         /// One claim at a time: two would take more than there is room for.
         var isClaiming = false
         /// There was more to claim meanwhile.
@@ -23,17 +23,17 @@ final class CallLines: Sendable {
         func isPaused(at now: Timestamp) -> Bool {
             guard let pausedUntil else { return false }
             // For a clock that was set back nobody waits.
-            return now < pausedUntil && pausedUntil - now <= CallLines.pause
+            return now < pausedUntil && pausedUntil - now <= WebhookQueues.pause
         }
     }
 
     /// So long a website is left alone that cannot be called, for a reason of ours.
     static let pause = Duration.seconds(60)
 
-    private let callers = Mutex<[WebsiteID: Caller]>([:])
+    private let callers = Mutex<[WebsiteID: EndpointState]>([:])
 
     /// How many of its calls to claim now. Where there are any, `claimed` is to follow.
-    func claim(_ website: CallableWebsite, at now: Timestamp) -> Int {
+    func claim(_ website: DueEndpoint, at now: Timestamp) -> Int {
         change(website.id, at: now) { caller in
             if let former = caller.place, former != website.place {
                 caller.line.renew()
@@ -55,14 +55,14 @@ final class CallLines: Sendable {
     /// - Parameter isOver: none of it.
     /// - Returns: beside it, what goes back, and whether to look again.
     func claimed(
-        _ rows: [CallRow], of website: WebsiteID, at now: Timestamp, isOver: Bool
-    ) -> (leaving: [ErrandID], effects: [Line.Effect], isWanted: Bool) {
+        _ rows: [WebhookRow], of website: WebsiteID, at now: Timestamp, isOver: Bool
+    ) -> (leaving: [OutboxEntryID], effects: [Line.Effect], isWanted: Bool) {
         change(website, at: now) { caller in
             for row in rows {
                 caller.line.add(
                     Line.Entry(row.id, thread: row.challenge?.id, rank: row.place, failures: row.failures))
             }
-            var leaving: [ErrandID] = []
+            var leaving: [OutboxEntryID] = []
             while !isOver, let next = caller.line.next(at: now) { leaving.append(next.call) }
             let isWanted = caller.isWanted
             (caller.isClaiming, caller.isWanted) = (false, false)
@@ -78,7 +78,7 @@ final class CallLines: Sendable {
     /// - Returns: beside what follows, whether a success is to be counted. While it recovers, it is not: that is written
     ///   once, by whoever makes due what waits, and afterwards.
     func end(
-        _ call: ErrandID, of website: WebsiteID, _ outcome: CallOutcome, at now: Timestamp, chance: Double
+        _ call: OutboxEntryID, of website: WebsiteID, _ outcome: WebhookOutcome, at now: Timestamp, chance: Double
     ) -> (effects: [Line.Effect], isCounted: Bool) {
         change(website, at: now) { caller in
             var effects = caller.line.end(call, outcome, at: now, chance: chance)
@@ -97,10 +97,10 @@ final class CallLines: Sendable {
     }
 
     private func change<Result>(
-        _ website: WebsiteID, at now: Timestamp, _ change: (inout Caller) -> Result
+        _ website: WebsiteID, at now: Timestamp, _ change: (inout EndpointState) -> Result
     ) -> Result {
         callers.withLock { callers in
-            var caller = callers[website] ?? Caller(line: Line())
+            var caller = callers[website] ?? EndpointState(line: Line())
             let result = change(&caller)
             let isNothing =
                 !caller.isClaiming && !caller.isRecovering && !caller.isPaused(at: now)

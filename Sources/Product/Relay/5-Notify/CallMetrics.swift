@@ -4,14 +4,14 @@ import Webhooks
 import World
 
 /// What is counted of what websites are told by themselves.
-struct CallMetrics: Sendable {
+struct WebhookMetrics: Sendable {
     enum Outcome: String, CaseIterable {
         case delivered, failed, gone, dead, unsent
     }
 
     private let tries: Counters<Outcome>
     private let took: Histogram
-    private let level = Level()
+    private let level = WebhookGauge()
 
     init(_ registry: Registry) {
         tries = registry.counters(
@@ -35,7 +35,7 @@ struct CallMetrics: Sendable {
         ) { [level] in level.disabled }
     }
 
-    func ended(_ outcome: CallOutcome, isDead: Bool) {
+    func ended(_ outcome: WebhookOutcome, isDead: Bool) {
         switch outcome.meaning {
         case .delivered: tries.add(.delivered)
         case .failed: tries.add(isDead ? .dead : .failed)
@@ -49,18 +49,18 @@ struct CallMetrics: Sendable {
 
     func delivered(after duration: Duration) { took.note(max(duration, .zero)) }
 
-    func note(_ backlog: CallBacklog, at now: Timestamp) { level.note(backlog, at: now) }
+    func note(_ backlog: WebhookBacklog, at now: Timestamp) { level.note(backlog, at: now) }
 }
 
 /// How it stood when it was looked at last.
-private final class Level: Sendable {
+private final class WebhookGauge: Sendable {
     private let level = Mutex((late: Duration.zero, dead: Int64(0), disabled: Int64(0)))
 
     var late: Duration { level.withLock { $0.late } }
     var dead: Int64 { level.withLock { $0.dead } }
     var disabled: Int64 { level.withLock { $0.disabled } }
 
-    func note(_ backlog: CallBacklog, at now: Timestamp) {
+    func note(_ backlog: WebhookBacklog, at now: Timestamp) {
         level.withLock { $0 = (backlog.oldestDue.map { now - $0 } ?? .zero, backlog.dead, backlog.disabled) }
     }
 }

@@ -4,26 +4,26 @@ import World
 
 /// Tell: what the websites are to be told by themselves. Their rows of the outbox are claimed apart from all others, and
 /// website by website: of one that is down there may be very many.
-public protocol CallStore: Sendable {
+public protocol WebhookStore: Sendable {
     /// The websites with calls that are due, and how it stands with each; disabled ones are not among them.
-    func websitesToCall(at: Timestamp) async throws(StoreFailure) -> [CallableWebsite]
+    func websitesToCall(at: Timestamp) async throws(StoreFailure) -> [DueEndpoint]
     /// Leases the oldest that are due of one website: nobody's, this relay's own whose lease is over, a dead one's. Never
     /// one before which another about its challenge is open.
-    func claimCalls(_ claim: CallClaim) async throws(StoreFailure) -> ClaimedRows<CallRow>
+    func claimCalls(_ claim: WebhookLease) async throws(StoreFailure) -> ClaimedRows<WebhookRow>
     /// What came of calls, and of the website with them. Run twice, it changes nothing the second time. True where it
     /// disabled the website: once.
-    func settle(_ settled: SettledCalls, as operation: Operation) async throws(StoreFailure) -> Bool
-    func callBacklog(at: Timestamp) async throws(StoreFailure) -> CallBacklog
+    func settle(_ settled: WebhookSettlement, as operation: Operation) async throws(StoreFailure) -> Bool
+    func callBacklog(at: Timestamp) async throws(StoreFailure) -> WebhookBacklog
 }
 
 /// A website that something is due for.
-public struct CallableWebsite: Sendable, Equatable {
+public struct DueEndpoint: Sendable, Equatable {
     public let id: WebsiteID
     /// As all relays see it.
-    public let standing: CallStanding
-    public let place: CallPlace
+    public let standing: WebhookHealth
+    public let place: EndpointRevision
 
-    public init(id: WebsiteID, standing: CallStanding, place: CallPlace) {
+    public init(id: WebsiteID, standing: WebhookHealth, place: EndpointRevision) {
         self.id = id
         self.standing = standing
         self.place = place
@@ -31,7 +31,7 @@ public struct CallableWebsite: Sendable, Equatable {
 }
 
 /// Where a website is called, and an operator's last word about it. With another it begins anew.
-public struct CallPlace: Sendable, Equatable {
+public struct EndpointRevision: Sendable, Equatable {
     public let url: String
     public let operation: OperationID
 
@@ -41,7 +41,7 @@ public struct CallPlace: Sendable, Equatable {
     }
 }
 
-public struct CallClaim: Sendable {
+public struct WebhookLease: Sendable {
     /// What is claimed is known by it.
     public let id: OperationID
     public let relay: RelayID
@@ -63,15 +63,15 @@ public struct CallClaim: Sendable {
 }
 
 /// A call as it is made from the store, with what it tells: nothing of that changes once it is to be told.
-public struct CallRow: Sendable {
+public struct WebhookRow: Sendable {
     /// The same in every try.
-    public let id: ErrandID
+    public let id: OutboxEntryID
     public let event: String
     public let website: WebsiteID
     /// As the operator knows it.
     public let websiteName: String
     public let url: String
-    /// Sealed: see `CallbackSeal`. Texts of one or two secrets, with a space between them.
+    /// Sealed: see `WebhookSecretSeal`. Texts of one or two secrets, with a space between them.
     public let secrets: [UInt8]
     /// Until when the second is signed with, too.
     public let formerUntil: Timestamp?
@@ -80,7 +80,7 @@ public struct CallRow: Sendable {
     /// Nil where it is about none.
     public let challenge: ChallengeRow?
     /// Nil where it is about none; a login's is in its challenge.
-    public let device: CalledDevice?
+    public let device: WebhookDevice?
     public let createdAt: Timestamp
     public let expiresAt: Timestamp
     /// The tries that failed so far.
@@ -89,8 +89,8 @@ public struct CallRow: Sendable {
     public let place: Int
 
     public init(
-        id: ErrandID, event: String, website: WebsiteID, websiteName: String, url: String, secrets: [UInt8],
-        formerUntil: Timestamp?, user: UserID, token: UserToken, challenge: ChallengeRow?, device: CalledDevice?,
+        id: OutboxEntryID, event: String, website: WebsiteID, websiteName: String, url: String, secrets: [UInt8],
+        formerUntil: Timestamp?, user: UserID, token: UserToken, challenge: ChallengeRow?, device: WebhookDevice?,
         createdAt: Timestamp, expiresAt: Timestamp, failures: Int, place: Int
     ) {
         self.id = id
@@ -112,7 +112,7 @@ public struct CallRow: Sendable {
 }
 
 /// What a website is told of a phone: what it has been since it was bound.
-public struct CalledDevice: Sendable, Equatable {
+public struct WebhookDevice: Sendable, Equatable {
     public let id: DeviceID
     public let name: String?
     public let platform: Platform
@@ -129,11 +129,11 @@ public struct CalledDevice: Sendable, Equatable {
 }
 
 /// What came of the calls to one website that one of its answers decided.
-public struct SettledCalls: Sendable {
-    public typealias Effect = CallLine<ErrandID, ChallengeID>.Effect
+public struct WebhookSettlement: Sendable {
+    public typealias Effect = WebhookQueue<OutboxEntryID, ChallengeID>.Effect
 
     /// What the one that was tried counts for its website.
-    public enum Tried: Sendable, Equatable {
+    public enum EndpointResult: Sendable, Equatable {
         case delivered
         case failed
         /// It was no try, or the website is counted no more.
@@ -149,24 +149,24 @@ public struct SettledCalls: Sendable {
     public let effects: [Effect]
     /// Why nothing came of the one that was tried. It is as long as its column, and printable.
     public let reason: String?
-    public let tried: Tried
+    public let tried: EndpointResult
 
     public init(
         website: WebsiteID, url: String?, relay: RelayID, at: Timestamp, effects: [Effect], reason: String?,
-        tried: Tried
+        tried: EndpointResult
     ) {
         self.website = website
         self.url = url
         self.relay = relay
         self.at = at
         self.effects = effects
-        self.reason = reason.map(Settlement.word)
+        self.reason = reason.map(PushSettlement.word)
         self.tried = tried
     }
 }
 
 /// How it stands with all callbacks.
-public struct CallBacklog: Sendable, Equatable {
+public struct WebhookBacklog: Sendable, Equatable {
     /// When that was due which has been due for longest, of the websites that are called; nil where nothing is late.
     public let oldestDue: Timestamp?
     public let dead: Int64

@@ -69,16 +69,16 @@ extension Relay {
 
     /// For a phone that waits until something else is pending than what it knows. An earlier request of the same phone
     /// waits no more: the newest wins.
-    public func ticket(for phone: PhoneCredential, knowing known: [ChallengeID]) -> Waits.Ticket {
+    public func ticket(for phone: PhoneCredential, knowing known: [ChallengeID]) -> HeldRequests.Ticket {
         waits.ticket(for: Self.events(phone, known), newestOf: .phone(phone.id))
     }
 
     /// For one that was woken by what is no news to it; nil where a newer one of the same phone waits by now.
-    public func ticketAgain(for phone: PhoneCredential, knowing known: [ChallengeID]) -> Waits.Ticket? {
+    public func ticketAgain(for phone: PhoneCredential, knowing known: [ChallengeID]) -> HeldRequests.Ticket? {
         waits.ticket(again: Self.events(phone, known), newestOf: .phone(phone.id))
     }
 
-    private static func events(_ phone: PhoneCredential, _ known: [ChallengeID]) -> [Waits.Event] {
+    private static func events(_ phone: PhoneCredential, _ known: [ChallengeID]) -> [HeldRequests.Event] {
         [.user(phone.user)] + known.map { .challenge($0) }
     }
 

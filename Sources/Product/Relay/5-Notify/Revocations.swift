@@ -31,9 +31,9 @@ public protocol RevocationStore: Sendable {
 ///
 /// A number is drawn when its row is written, and seen when that is committed: a lower one may come
 /// after a higher one. So each look begins where the audit ended some seconds before, and remembers
-/// what it has found since. The same as in `WatchMarks`, but read without regard to who waits:
+/// what it has found since. The same as in `ChangeCursor`, but read without regard to who waits:
 /// revocations are rare, and only they are fetched.
-struct RevocationMarks: Sendable {
+struct RevocationCursor: Sendable {
     /// Ends of the audit with the monotonic time at which they were read, the oldest first.
     private var ends: [(at: Duration, number: Int64)] = []
     private var counted = Duration.zero
@@ -47,10 +47,10 @@ struct RevocationMarks: Sendable {
     mutating func isNew(_ number: Int64) -> Bool { found.insert(number).inserted }
 
     mutating func looked(to end: Int64, at now: Instant) {
-        counted += min(lastLook.map { now - $0 } ?? .zero, WatchMarks.longestStep)
+        counted += min(lastLook.map { now - $0 } ?? .zero, ChangeCursor.longestStep)
         lastLook = now
-        ends.append((counted, ends.isEmpty ? max(0, end - WatchMarks.begun) : end))
-        while ends.count > 1, counted - ends[1].at >= WatchMarks.doubt { ends.removeFirst() }
+        ends.append((counted, ends.isEmpty ? max(0, end - ChangeCursor.begun) : end))
+        while ends.count > 1, counted - ends[1].at >= ChangeCursor.doubt { ends.removeFirst() }
         let start = ends[0].number
         found = found.filter { $0 > start }
     }
@@ -59,7 +59,7 @@ struct RevocationMarks: Sendable {
 /// The revocations that were found, until the connections have been told.
 final class Revocations: Sendable {
     private struct State {
-        var marks = RevocationMarks()
+        var marks = RevocationCursor()
         /// Websites whose keys have not been read since.
         var websites: Set<WebsiteID> = []
         var observer: (@Sendable (RevokedIdentity) -> Void)?

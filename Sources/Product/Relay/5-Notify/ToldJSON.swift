@@ -3,7 +3,7 @@ import Domain
 import JSON
 import World
 
-extension Told {
+extension ChallengeResult {
     /// What /auth says, and a website's callback with it; /backup says the same with its own word in `login`.
     public func json(login: String? = nil) -> JSONObject {
         var object: JSONObject = [

@@ -6,12 +6,12 @@ import Domain
 ///
 /// A list that is being fired is detached: its event has no list any more, so a new ticket starts
 /// another list. A ticket in the detached list can still leave it in one step.
-struct WaitingTickets {
+struct TicketLists {
     typealias List = Int32
     static let none: Int32 = -1
 
     private struct Link {
-        var ticket: Waits.Ticket?
+        var ticket: HeldRequests.Ticket?
         var list: List
         var previous: Int32
         var next: Int32
@@ -21,13 +21,13 @@ struct WaitingTickets {
 
     private struct Head {
         /// The event of the list; nil if the list is detached or free.
-        var event: Waits.Event?
+        var event: HeldRequests.Event?
         var first: Int32
         /// The next free head, if this one is free.
         var last: Int32
     }
 
-    private var lists: [Waits.Event: List] = [:]
+    private var lists: [HeldRequests.Event: List] = [:]
     private var heads: [Head] = []
     private var links: [Link] = []
     private var freeHead = Self.none
@@ -35,15 +35,15 @@ struct WaitingTickets {
     private(set) var count = 0
     private(set) var steps = 0
 
-    func isAwaited(_ event: Waits.Event) -> Bool { lists[event] != nil }
+    func isAwaited(_ event: HeldRequests.Event) -> Bool { lists[event] != nil }
 
     /// An event may be named twice: then it has two links.
-    mutating func add(_ ticket: Waits.Ticket, _ events: [Waits.Event]) {
+    mutating func add(_ ticket: HeldRequests.Ticket, _ events: [HeldRequests.Event]) {
         count += 1
         for event in events { append(ticket, to: list(of: event)) }
     }
 
-    mutating func remove(_ ticket: Waits.Ticket) {
+    mutating func remove(_ ticket: HeldRequests.Ticket) {
         guard ticket.firstLink != Self.none else { return }
         count -= 1
         var next = ticket.firstLink
@@ -57,10 +57,10 @@ struct WaitingTickets {
 
     /// Everybody who waits for the event, besides those who wait for the other too; they wait for nothing else any more
     /// either.
-    mutating func take(_ event: Waits.Event, besides known: Waits.Event? = nil) -> [Waits.Ticket] {
+    mutating func take(_ event: HeldRequests.Event, besides known: HeldRequests.Event? = nil) -> [HeldRequests.Ticket] {
         guard let list = lists[event] else { return [] }
         let other = known.flatMap { lists[$0] }
-        var taken: [Waits.Ticket] = []
+        var taken: [HeldRequests.Ticket] = []
         var next = heads[Int(list)].first
         while next != Self.none {
             steps += 1
@@ -75,7 +75,7 @@ struct WaitingTickets {
     }
 
     /// The event's list, which nobody joins from now on; nil where nobody waits.
-    mutating func detach(_ event: Waits.Event) -> List? {
+    mutating func detach(_ event: HeldRequests.Event) -> List? {
         guard let list = lists.removeValue(forKey: event) else { return nil }
         heads[Int(list)].event = nil
         // A link of its own keeps the list until it has been fired to its end, whoever leaves it meanwhile.
@@ -84,8 +84,8 @@ struct WaitingTickets {
     }
 
     /// The oldest ones of a detached list, and whether there are more. Without more it is gone.
-    mutating func takeFirst(_ most: Int, of list: List) -> (tickets: [Waits.Ticket], hasMore: Bool) {
-        var taken: [Waits.Ticket] = []
+    mutating func takeFirst(_ most: Int, of list: List) -> (tickets: [HeldRequests.Ticket], hasMore: Bool) {
+        var taken: [HeldRequests.Ticket] = []
         while taken.count < most {
             steps += 1
             let first = heads[Int(list)].first
@@ -99,7 +99,7 @@ struct WaitingTickets {
         return (taken, true)
     }
 
-    private mutating func isIn(_ list: List, _ ticket: Waits.Ticket) -> Bool {
+    private mutating func isIn(_ list: List, _ ticket: HeldRequests.Ticket) -> Bool {
         var next = ticket.firstLink
         while next != Self.none {
             steps += 1
@@ -109,7 +109,7 @@ struct WaitingTickets {
         return false
     }
 
-    private mutating func list(of event: Waits.Event) -> List {
+    private mutating func list(of event: HeldRequests.Event) -> List {
         if let list = lists[event] { return list }
         let head = Head(event: event, first: Self.none, last: Self.none)
         let list: List
@@ -125,7 +125,7 @@ struct WaitingTickets {
         return list
     }
 
-    private mutating func append(_ ticket: Waits.Ticket?, to list: List) {
+    private mutating func append(_ ticket: HeldRequests.Ticket?, to list: List) {
         steps += 1
         let last = heads[Int(list)].last
         let link = Link(

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Taking, dropping and firing a ticket each touch as many links as the ticket has events, however many others wait for
 /// the same. An event that wakes thousands is told in slices, so that the loop that tells it serves others in between.
-public final class Waits: Sendable {
+public final class HeldRequests: Sendable {
     public enum Event: Hashable, Sendable {
         /// A challenge has ended, or is gone.
         case challenge(ChallengeID)
@@ -18,7 +18,7 @@ public final class Waits: Sendable {
     /// Tickets fired at once; the loop has its turn before the next ones.
     static let slice = 256
 
-    private let waiting = Mutex(WaitingTickets())
+    private let waiting = Mutex(TicketLists())
     private let later: @Sendable (@escaping @Sendable () -> Void) -> Void
 
     /// - Parameter later: runs what it is given on a later turn of the loop that calls, or at once where there is none.
@@ -33,18 +33,18 @@ public final class Waits: Sendable {
         }
 
         private let state = Mutex<State>(.taken)
-        private let waits: Waits
-        private let link = Atomic<Int32>(WaitingTickets.none)
+        private let waits: HeldRequests
+        private let link = Atomic<Int32>(TicketLists.none)
 
-        /// The first of its links; `WaitingTickets.none` where it waits no more. Read and written
-        /// by `WaitingTickets` alone, which lives inside the lock of `waits`: the order of memory
+        /// The first of its links; `TicketLists.none` where it waits no more. Read and written
+        /// by `TicketLists` alone, which lives inside the lock of `waits`: the order of memory
         /// is that lock's.
         var firstLink: Int32 {
             get { link.load(ordering: .relaxed) }
             set { link.store(newValue, ordering: .relaxed) }
         }
 
-        fileprivate init(waits: Waits) { self.waits = waits }
+        fileprivate init(waits: HeldRequests) { self.waits = waits }
 
         /// `wake` is called once at most, at once if the event came since the ticket was taken.
         public func arm(_ wake: @escaping @Sendable () -> Void) {
@@ -115,7 +115,7 @@ public final class Waits: Sendable {
     }
 
     /// The next slice of a detached list, and the rest later.
-    private func fire(_ list: WaitingTickets.List) {
+    private func fire(_ list: TicketLists.List) {
         let (tickets, hasMore) = waiting.withLock { $0.takeFirst(Self.slice, of: list) }
         for ticket in tickets { ticket.fire() }
         if hasMore { later { self.fire(list) } }

@@ -5,7 +5,7 @@ import World
 
 /// Tell, from elsewhere: what another relay or an operator's tool wrote wakes who waits here. The audit says what
 /// happened, was committed with it, and is read by its key: what that costs does not grow with the number of waits.
-public protocol WatchStore: Sendable {
+public protocol ChangeStore: Sendable {
     /// The number of the newest change; 0 where nothing has changed yet.
     func newestChange() async throws(StoreFailure) -> Int64
     /// The changes beyond that number that can be seen by now, in the order of their numbers.
@@ -43,7 +43,7 @@ public struct StoreChange: Sendable, Equatable {
 /// A number is drawn when its row is written, and seen when that is committed: a lower one may come after a higher one.
 /// Mostly it is a moment later, so each look reads again what the one before found. And all that is newer than some
 /// seconds is counted once a second, and read again where more is there than was read.
-struct WatchMarks: Sendable {
+struct ChangeCursor: Sendable {
     /// No transaction takes longer.
     static let doubt = Duration.seconds(10)
     /// What counts of the time between two countings. Where it was more, we were halted or the store was: a transaction
@@ -108,18 +108,18 @@ struct WatchMarks: Sendable {
 }
 
 /// The eye on the changes: one a relay. It remembers between two looks how far it read.
-final class Watch: Sendable {
+final class ChangeFeed: Sendable {
     /// Changes in one answer of the store.
     static let page = 1000
 
-    private let marks = Mutex(WatchMarks())
+    private let marks = Mutex(ChangeCursor())
     let failure = FailureState()
 
     /// Reads what is new, if anybody waits for it; else it only sees to it that there is little to read once somebody does.
     ///
     /// After a failure all is as it was: the next look finds what this one did not.
     func look(
-        _ store: any WatchStore, isAwaited: Bool, at now: Instant, found: (StoreChange) -> Void
+        _ store: any ChangeStore, isAwaited: Bool, at now: Instant, found: (StoreChange) -> Void
     ) async throws(StoreFailure) {
         let (newest, before, isDue) = marks.withLock { ($0.newest, $0.before, $0.isDue(at: now)) }
         guard let newest, isAwaited else {
@@ -140,7 +140,7 @@ final class Watch: Sendable {
 
     /// All beyond that number.
     private func read(
-        _ store: any WatchStore, after number: Int64, found: (StoreChange) -> Void
+        _ store: any ChangeStore, after number: Int64, found: (StoreChange) -> Void
     ) async throws(StoreFailure) -> Set<Int64> {
         var all: Set<Int64> = []
         var last = number

@@ -3,7 +3,7 @@ import Log
 import World
 
 /// Who calls. Looked up for every request, so that what is revoked is revoked at once.
-public protocol IdentifyStore: Sendable {
+public protocol AuthenticationStore: Sendable {
     /// The active website of that name, if the key is one of its own.
     func website(named name: String, key: [UInt8]) async throws(StoreFailure) -> WebsiteRow?
     /// The phone of that id in its present state, if the key is its own.
@@ -115,11 +115,11 @@ public struct PhoneCredential: Sendable, Equatable {
     /// By its certificate, and not by a proof for one request.
     public let isCertified: Bool
     /// The proof that was made for this request.
-    let proof: Possession?
+    let proof: ProofOfPossession?
 
     public init(
         id: DeviceID, user: UserID, key: [UInt8], publicKey: [UInt8], website: WebsiteRow, failures: Int,
-        failedAt: Timestamp?, platform: Platform = .other, isCertified: Bool, proof: Possession? = nil
+        failedAt: Timestamp?, platform: Platform = .other, isCertified: Bool, proof: ProofOfPossession? = nil
     ) {
         self.proof = proof
         self.platform = platform
@@ -135,7 +135,7 @@ public struct PhoneCredential: Sendable, Equatable {
 }
 
 extension PhoneCredential {
-    init(_ row: DeviceRow, key: [UInt8], isCertified: Bool, proof: Possession? = nil) {
+    init(_ row: DeviceRow, key: [UInt8], isCertified: Bool, proof: ProofOfPossession? = nil) {
         self.init(
             id: row.id, user: row.user, key: key, publicKey: row.publicKey, website: row.website,
             failures: row.failures, failedAt: row.failedAt, platform: row.platform, isCertified: isCertified,

@@ -5,7 +5,7 @@ import World
 /// keys that were found to be an active phone's and keys that were not found a moment ago. It only
 /// decides in which order a proof is checked: for every accepted proof the relay has asked the
 /// store for the phone.
-final class PhoneKeys: Sendable {
+final class PhoneKeyCache: Sendable {
     enum Answer: Equatable {
         case known
         /// Not found a moment ago.
@@ -18,15 +18,15 @@ final class PhoneKeys: Sendable {
     static let unknownLife = Duration.seconds(2)
 
     private struct State {
-        var known: Generations<[UInt8], Bool>
-        var unknown: Generations<[UInt8], Instant>
+        var known: GenerationalCache<[UInt8], Bool>
+        var unknown: GenerationalCache<[UInt8], Instant>
     }
 
     private let state: Mutex<State>
 
     /// - Parameter most: keys of each kind.
     init(most: Int = 65_536) {
-        state = Mutex(State(known: Generations(most: most), unknown: Generations(most: most)))
+        state = Mutex(State(known: GenerationalCache(most: most), unknown: GenerationalCache(most: most)))
     }
 
     func answer(to key: [UInt8], at now: Instant) -> Answer {
@@ -52,7 +52,7 @@ final class PhoneKeys: Sendable {
 
 /// The budget of one sender for proofs under keys that are not known to be a phone's: 100 at once,
 /// and 10 more each second. A proof that turns out to be a phone's is given back.
-final class StrangerBudget: Sendable {
+final class UnknownKeyBudget: Sendable {
     static let atOnce = 100
     static let perSecond = 10
 
@@ -61,13 +61,13 @@ final class StrangerBudget: Sendable {
         var filledAt: Instant
     }
 
-    private let records: Mutex<Generations<String, Record>>
+    private let records: Mutex<GenerationalCache<String, Record>>
 
-    init(most: Int = 16_384) { records = Mutex(Generations(most: most)) }
+    init(most: Int = 16_384) { records = Mutex(GenerationalCache(most: most)) }
 
     /// False if the sender has none left.
     func take(_ address: String, at now: Instant) -> Bool {
-        let sender = Senders.network(address)
+        let sender = SenderThrottle.network(address)
         return records.withLock { records in
             var record = records[sender] ?? Record(left: Self.atOnce, filledAt: now)
             let filled = Int(clamping: (now - record.filledAt).wholeMilliseconds) / (1000 / Self.perSecond)
@@ -85,7 +85,7 @@ final class StrangerBudget: Sendable {
     }
 
     func giveBack(_ address: String) {
-        let sender = Senders.network(address)
+        let sender = SenderThrottle.network(address)
         records.withLock { records in
             guard var record = records[sender] else { return }
             record.left = min(Self.atOnce, record.left + 1)

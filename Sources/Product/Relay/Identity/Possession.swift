@@ -8,15 +8,15 @@ import Synchronization
 import World
 
 /// A proof that the caller holds a key, made for one request: read and held to the request.
-public struct Possession: Sendable, Equatable {
+public struct ProofOfPossession: Sendable, Equatable {
     /// SHA-256 of the key's SubjectPublicKeyInfo.
     public let key: [UInt8]
     /// What no other proof of this key may have.
     public let id: String
     /// When its nonce was handed out, roughly.
-    public let step: Nonces.Step
+    public let step: Nonces.Window
 
-    public init(key: [UInt8], id: String, step: Nonces.Step) {
+    public init(key: [UInt8], id: String, step: Nonces.Window) {
         self.key = key
         self.id = id
         self.step = step
@@ -30,12 +30,12 @@ public struct Possession: Sendable, Equatable {
 
 /// A proof whose signature nobody has looked at yet.
 public struct PresentedProof: Sendable, Equatable {
-    public let possession: Possession
+    public let possession: ProofOfPossession
     private let object: JWSObject
     private let jwk: JSONValue
 
     /// - Parameter jwk: the key that stands in the proof; `possession` has its thumbprint.
-    public init(_ possession: Possession, signed object: JWSObject, by jwk: JSONValue) {
+    public init(_ possession: ProofOfPossession, signed object: JWSObject, by jwk: JSONValue) {
         self.possession = possession
         self.object = object
         self.jwk = jwk
@@ -49,7 +49,7 @@ public struct PresentedProof: Sendable, Equatable {
 /// and that a relay of this installation did. None of them is remembered.
 public final class Nonces: Sendable {
     /// Proofs are remembered by the hundred and fifty seconds.
-    public typealias Step = Int64
+    public typealias Window = Int64
     static let stepSeconds: Int64 = 150
     /// How long one is good for.
     static let life: Int64 = 300
@@ -104,7 +104,7 @@ public final class Nonces: Sendable {
     public func current(at now: Timestamp) -> String { nonce(of: now.seconds, era(at: now).mark) }
 
     /// The step of a nonce that is still good; nil for every other text.
-    public func step(of nonce: String, at now: Timestamp) -> Step? {
+    public func step(of nonce: String, at now: Timestamp) -> Window? {
         guard let bytes = Base64URL.decode(nonce), bytes.count == Self.macBytes + 8 + Self.markBytes else {
             return nil
         }
@@ -119,7 +119,7 @@ public final class Nonces: Sendable {
     }
 
     /// The oldest step with a nonce that is still good.
-    static func oldest(at now: Timestamp) -> Step { (now.seconds - life) / stepSeconds }
+    static func oldest(at now: Timestamp) -> Window { (now.seconds - life) / stepSeconds }
 
     private static let macBytes = 16
     private static let markBytes = 8
@@ -132,7 +132,7 @@ public final class Nonces: Sendable {
 
 /// The proofs that this relay has taken, remembered until their nonces are dead. Only keys of bound phones come here, and
 /// each has its share of the memory.
-final class Proofs: Sendable {
+final class ProofReplayCache: Sendable {
     enum Verdict: Equatable {
         case new, used, tooMany
     }
@@ -140,10 +140,10 @@ final class Proofs: Sendable {
     /// Of one phone in one step.
     static let share = 4096
 
-    private let taken = Mutex<[Nonces.Step: [DeviceID: Set<Identifier<Possession>>]]>([:])
+    private let taken = Mutex<[Nonces.Window: [DeviceID: Set<Identifier<ProofOfPossession>>]]>([:])
 
-    func take(_ proof: Possession, of device: DeviceID, at now: Timestamp) -> Verdict {
-        guard let id = Identifier<Possession>(SHA256.hash(Array(proof.id.utf8)).prefix(16)) else { return .used }
+    func take(_ proof: ProofOfPossession, of device: DeviceID, at now: Timestamp) -> Verdict {
+        guard let id = Identifier<ProofOfPossession>(SHA256.hash(Array(proof.id.utf8)).prefix(16)) else { return .used }
         return taken.withLock { taken in
             let oldest = Nonces.oldest(at: now)
             // A step longer than their nonces live: the clock may have gone back a little since.
@@ -215,7 +215,7 @@ extension Relay {
         return row
     }
 
-    private func device(_ row: DeviceRow, _ proof: Possession) throws(Refusal) -> PhoneCredential {
+    private func device(_ row: DeviceRow, _ proof: ProofOfPossession) throws(Refusal) -> PhoneCredential {
         switch proofs.take(proof, of: row.id, at: time.now()) {
         case .new: return PhoneCredential(row, key: proof.key, isCertified: false, proof: proof)
         case .used:

@@ -3,12 +3,12 @@ import Synchronization
 import World
 
 /// The log lines about exceeded quotas, one in a while for each quota.
-final class QuotaNotices: Sendable {
-    private let bursts = Mutex<[Limit: Burst]>([:])
+final class QuotaLog: Sendable {
+    private let bursts = Mutex<[Limit: LogThrottle]>([:])
 
     /// The number of requests refused since the last line about this quota; nil while that is too short ago.
     func note(_ limit: Limit, at now: Instant) -> Int? {
-        bursts.withLock { $0[limit, default: Burst()].note(at: now) }
+        bursts.withLock { $0[limit, default: LogThrottle()].note(at: now) }
     }
 }
 

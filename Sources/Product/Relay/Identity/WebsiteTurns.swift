@@ -13,7 +13,7 @@ import World
 ///
 /// A website is known by the key of its certificate before the store is asked. Requests of phones
 /// are not limited here: each phone has a quota.
-public final class WebsiteTurns: Sendable {
+public final class WebsiteConcurrencyLimit: Sendable {
     /// Requests of one website in work while others call. `docs/decisions.md` says what it costs.
     public static let limit = 4
     /// How long after a call of another website the limit holds: as long as a login usually takes.
@@ -55,8 +55,8 @@ public final class WebsiteTurns: Sendable {
         var sharedAt: Instant?
 
         func limit(at now: Instant) -> Int {
-            guard let sharedAt, now - sharedAt < WebsiteTurns.memory else { return .max }
-            return WebsiteTurns.limit
+            guard let sharedAt, now - sharedAt < WebsiteConcurrencyLimit.memory else { return .max }
+            return WebsiteConcurrencyLimit.limit
         }
     }
 

@@ -4,9 +4,9 @@ import Synchronization
 import World
 
 /// What a relay does to be known as alive, and to notice who is not.
-public protocol KeepStore: Sendable {
+public protocol HeartbeatStore: Sendable {
     /// Moves this relay's beat (writing its row if it has none) and reads everybody's.
-    func beat(_ relay: RelayID, at: Timestamp) async throws(StoreFailure) -> [Beat]
+    func beat(_ relay: RelayID, at: Timestamp) async throws(StoreFailure) -> [Heartbeat]
     /// Frees what a dead relay held, its chore too, and removes its row; nothing, if its beat has moved since it was that.
     /// Without a count it is freed however it stands.
     func bury(_ relay: RelayID, at count: Int64?, now: Timestamp) async throws(StoreFailure)
@@ -14,7 +14,7 @@ public protocol KeepStore: Sendable {
     func probe() async throws(StoreFailure)
 }
 
-public struct Beat: Sendable, Equatable {
+public struct Heartbeat: Sendable, Equatable {
     public let relay: RelayID
     public let count: Int64
 
@@ -25,7 +25,7 @@ public struct Beat: Sendable, Equatable {
 }
 
 /// The other relays, judged by whether their beat moved while our own monotonic clock did. Clocks are never compared.
-struct PeerWatch: Sendable {
+struct FailureDetector: Sendable {
     /// What a dead relay had in hand is another's ten seconds after its end.
     static let patience = Duration.seconds(7)
     /// What counts of the time between two looks. Where it was more, we were halted ourselves, or the store was, as it is
@@ -35,10 +35,10 @@ struct PeerWatch: Sendable {
     private var lastLook: Instant?
 
     /// Those whose beat has stood still for too long.
-    mutating func dead(_ beats: [Beat], except own: RelayID, at now: Instant) -> [Beat] {
+    mutating func dead(_ beats: [Heartbeat], except own: RelayID, at now: Instant) -> [Heartbeat] {
         let step = min(lastLook.map { now - $0 } ?? .zero, Self.longestStep)
         lastLook = now
-        var dead: [Beat] = []
+        var dead: [Heartbeat] = []
         var next: [RelayID: (count: Int64, still: Duration)] = [:]
         for beat in beats where beat.relay != own {
             if let before = seen[beat.relay], before.count == beat.count {
@@ -54,8 +54,8 @@ struct PeerWatch: Sendable {
 }
 
 /// The watch, shared by the loops, and how it goes with the own beat.
-final class Peers: Sendable {
-    private let watch = Mutex(PeerWatch())
+final class PeerRelays: Sendable {
+    private let watch = Mutex(FailureDetector())
     private let trouble = Mutex<String?>(nil)
 
     /// Why the last beat could not be written.
@@ -69,7 +69,7 @@ final class Peers: Sendable {
         }
     }
 
-    func dead(_ beats: [Beat], except own: RelayID, at now: Instant) -> [Beat] {
+    func dead(_ beats: [Heartbeat], except own: RelayID, at now: Instant) -> [Heartbeat] {
         watch.withLock { $0.dead(beats, except: own, at: now) }
     }
 }
@@ -77,7 +77,7 @@ final class Peers: Sendable {
 extension Relay {
     /// Called by the daemon's timer every second.
     public func keep() async {
-        let beats: [Beat]
+        let beats: [Heartbeat]
         do throws(Refusal) {
             beats = try await ask("keep") { () async throws(StoreFailure) in try await store.beat(id, at: time.now()) }
         } catch {

@@ -7,7 +7,7 @@ import World
 
 /// When the master key has changed, what is sealed under the old one is sealed anew, a few rows at a time, while everything
 /// goes on.
-public protocol ResealStore: Sendable {
+public protocol KeyRotationStore: Sendable {
     /// Some of the factors that are sealed under that key, without the first so many.
     func factors(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedFactor]
     /// Each only where its secret is the old one still.
@@ -15,7 +15,7 @@ public protocol ResealStore: Sendable {
     /// Some of the secrets of callbacks that are sealed under that key, without the first so many.
     func callbacks(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedSecrets]
     /// Each only where it is the old one still.
-    func reseal(_ secrets: [ResealedSecrets]) async throws(StoreFailure)
+    func reseal(_ secrets: [ReencryptedSecrets]) async throws(StoreFailure)
     /// Signs the rows that an older key has signed; how many there were.
     func signAnew() async throws(StoreFailure) -> Int
 }
@@ -31,7 +31,7 @@ public struct SealedSecrets: Sendable, Equatable {
     }
 }
 
-public struct ResealedSecrets: Sendable {
+public struct ReencryptedSecrets: Sendable {
     public let website: WebsiteID
     public let old: [UInt8]
     public let new: [UInt8]
@@ -135,8 +135,8 @@ extension Relay {
             try await store.callbacks(sealedBy: key, skipping: stuck)
         }
         let changes = rows.compactMap { row in
-            sealedAnew(row.secrets, CallbackSeal.associated(website: row.website), sealer).map {
-                ResealedSecrets(website: row.website, old: row.secrets, new: $0, key: sealer.currentID)
+            sealedAnew(row.secrets, WebhookSecretSeal.associated(website: row.website), sealer).map {
+                ReencryptedSecrets(website: row.website, old: row.secrets, new: $0, key: sealer.currentID)
             }
         }
         if !changes.isEmpty {

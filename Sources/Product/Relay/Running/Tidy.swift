@@ -5,13 +5,13 @@ import World
 
 /// What a relay does so that the store does not grow for ever. One relay does it at a time: whoever has the chore keeps it
 /// until it leaves or dies.
-public protocol TidyStore: Sendable {
+public protocol RetentionStore: Sendable {
     /// Drops some of it, where this relay has the chore or nobody else who lives. Nil where another has it.
-    func drop(_ rubbish: Rubbish, by relay: RelayID) async throws(StoreFailure) -> Dropped?
+    func drop(_ rubbish: ExpiredRows, by relay: RelayID) async throws(StoreFailure) -> DeletionResult?
 }
 
 /// Rows that nobody needs any more: those of one kind from before that moment, and beyond what was looked at already.
-public struct Rubbish: Sendable {
+public struct ExpiredRows: Sendable {
     public enum Kind: String, Sendable, CaseIterable {
         /// To requests under an `Idempotency-Key`.
         case answers
@@ -47,7 +47,7 @@ public struct Rubbish: Sendable {
 }
 
 /// What one look came to.
-public struct Dropped: Sendable, Equatable {
+public struct DeletionResult: Sendable, Equatable {
     public let count: Int
     /// Where the next one begins.
     public let mark: Int64
@@ -61,11 +61,11 @@ public struct Dropped: Sendable, Equatable {
 }
 
 /// Where the looks at kinds of which much may stay have ended: they are not begun anew each time.
-struct TidyMarks: Sendable {
+struct RetentionCursors: Sendable {
     /// What had to stay may go later.
     static let fresh = Duration.seconds(3600)
 
-    private var marks: [Rubbish.Kind: Int64] = [:]
+    private var marks: [ExpiredRows.Kind: Int64] = [:]
     private var since: Instant?
 
     /// To be called when a round begins.
@@ -75,18 +75,18 @@ struct TidyMarks: Sendable {
         since = now
     }
 
-    subscript(kind: Rubbish.Kind) -> Int64 {
+    subscript(kind: ExpiredRows.Kind) -> Int64 {
         get { marks[kind] ?? 0 }
         set { marks[kind] = newValue }
     }
 }
 
-final class Tidying: Sendable {
-    private let marks = Mutex(TidyMarks())
+final class RetentionState: Sendable {
+    private let marks = Mutex(RetentionCursors())
 
     func begin(at now: Instant) { marks.withLock { $0.begin(at: now) } }
-    func mark(of kind: Rubbish.Kind) -> Int64 { marks.withLock { $0[kind] } }
-    func note(_ mark: Int64, of kind: Rubbish.Kind) { marks.withLock { $0[kind] = mark } }
+    func mark(of kind: ExpiredRows.Kind) -> Int64 { marks.withLock { $0[kind] } }
+    func note(_ mark: Int64, of kind: ExpiredRows.Kind) { marks.withLock { $0[kind] = mark } }
 }
 
 extension Relay {
@@ -98,19 +98,19 @@ extension Relay {
         if let backlog { metrics.noted(backlog, at: time.now()) }
         await noteCalls()
         tidying.begin(at: time.instant())
-        for kind in Rubbish.Kind.allCases {
+        for kind in ExpiredRows.Kind.allCases {
             guard await drop(kind) else { return }
         }
     }
 
     /// False where it is not this relay's to do, or cannot be done now.
-    private func drop(_ kind: Rubbish.Kind) async -> Bool {
+    private func drop(_ kind: ExpiredRows.Kind) async -> Bool {
         let (begun, before) = (time.instant(), oldest(kind))
         var count = 0
         var isLast = false
         while !isLast {
             // One transaction after the other, so that requests come in between.
-            let rubbish = Rubbish(kind, before: before, mark: tidying.mark(of: kind))
+            let rubbish = ExpiredRows(kind, before: before, mark: tidying.mark(of: kind))
             let dropped = try? await ask("tidy") { () async throws(StoreFailure) in
                 try await store.drop(rubbish, by: id)
             }
@@ -130,7 +130,7 @@ extension Relay {
     }
 
     /// What is older goes.
-    private func oldest(_ kind: Rubbish.Kind) -> Timestamp {
+    private func oldest(_ kind: ExpiredRows.Kind) -> Timestamp {
         let now = time.now()
         return switch kind {
         case .answers, .tallies: now - Self.keptFor

@@ -3,9 +3,9 @@ import Curl
 import EventLoop
 import TLS
 
-extension Materials {
+extension LoadedFiles {
     /// What websites are called by. All of it may be missing.
-    public struct Callbacks: Sendable {
+    public struct WebhookFiles: Sendable {
         public let allowed: [AddressRange]
         /// PEM of an authority to trust besides the system's.
         public let authority: [UInt8]?
@@ -13,13 +13,13 @@ extension Materials {
     }
 }
 
-extension MaterialsReading {
-    mutating func callbacks() -> Materials.Callbacks {
+extension LoadedFilesReader {
+    mutating func callbacks() -> LoadedFiles.WebhookFiles {
         let callbacks = settings.callbacks
         let authority = callbacks.authority.flatMap { bytes($0) }
         // Found wrong by libcurl only when it connects, and then no call leaves.
         if let file = callbacks.authority { _ = certificate(file, authority) }
-        return Materials.Callbacks(
+        return LoadedFiles.WebhookFiles(
             allowed: callbacks.allowed?.all ?? [], authority: authority, certificate: shownToWebsites())
     }
 

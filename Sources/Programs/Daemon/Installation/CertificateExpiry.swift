@@ -17,7 +17,7 @@ public struct CertificateExpiry: Sendable, Equatable {
 
     /// As people are told it, from some weeks before; nil while there is time.
     public func warning(at now: Timestamp) -> String? {
-        guard ExpiryWatch.threshold(left: notAfter - now) != nil else { return nil }
+        guard ExpiryNotices.threshold(left: notAfter - now) != nil else { return nil }
         let end = notAfter.rfc3339
         switch days(at: now) {
         case _ where notAfter <= now: return "\(path): expired at \(end)"

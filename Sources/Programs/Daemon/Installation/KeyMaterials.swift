@@ -20,7 +20,7 @@ struct KeySource: Sendable {
 }
 
 /// The master key and the key of the phones' authority, or the process that has them.
-extension MaterialsReading {
+extension LoadedFilesReader {
     mutating func keys(_ phones: Certificate?) -> KeySource? {
         guard let service = settings.keys else {
             let master = master()
@@ -88,7 +88,7 @@ extension MaterialsReading {
 }
 
 /// The files that `twoefay-keys` reads: the master key, and the phones' authority with its key.
-struct KeyMaterials: Sendable {
+struct KeyFiles: Sendable {
     let data: DataKeys
     let phones: CertificateAuthority
     let token: TokenKey?
@@ -98,11 +98,11 @@ struct KeyMaterials: Sendable {
     /// - Parameter token: the token that was opened before; nil opens it if the settings name one.
     static func load(
         _ settings: Settings, at now: Timestamp, token: TokenKey? = nil
-    ) throws(Failure) -> KeyMaterials {
+    ) throws(Failure) -> KeyFiles {
         var files = settings
         // This process is the service.
         files.keys = nil
-        var reading = MaterialsReading(settings: files, now: now, start: .zero)
+        var reading = LoadedFilesReader(settings: files, now: now, start: .zero)
         let phones = reading.certificate(files.tls.phones, reading.bytes(files.tls.phones))
         reading.token = token ?? reading.openToken(phones)
         guard let keys = reading.keys(phones), case .authority(let authority) = keys.issuer, reading.problems.isEmpty
@@ -113,7 +113,7 @@ struct KeyMaterials: Sendable {
                     "These files are named in the settings as master_key_file, tls.phones and tls.phones_key or pkcs11."
             )
         }
-        return KeyMaterials(data: keys.data, phones: authority, token: reading.token)
+        return KeyFiles(data: keys.data, phones: authority, token: reading.token)
     }
 }
 

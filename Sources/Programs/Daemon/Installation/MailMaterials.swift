@@ -5,15 +5,15 @@ import EventLoop
 import HTTP
 import Templates
 
-extension Materials {
+extension LoadedFiles {
     public struct Mail: Sendable {
         public let server: SMTPServer
-        public let from: MailSender
+        public let from: MailAddress
     }
 }
 
-extension MaterialsReading {
-    mutating func mail() -> Materials.Mail? {
+extension LoadedFilesReader {
+    mutating func mail() -> LoadedFiles.Mail? {
         let mail = settings.mail
         let authority = mail.authority.flatMap { bytes($0) }
         // Found wrong by libcurl only when it connects, and then no mail leaves.
@@ -23,17 +23,18 @@ extension MaterialsReading {
         let login = mail.username.flatMap { username in
             password.map { SMTPServer.Login(username: username, password: $0) }
         }
-        return Materials.Mail(server: server(url, authority, login), from: from)
+        return LoadedFiles.Mail(server: server(url, authority, login), from: from)
     }
 
     /// The server that takes text messages for a gateway: its own, or the one that takes all mails.
     func mail(
-        of gateway: Settings.TextGatewayForm.Mailed, _ password: Secret, _ authority: [UInt8]?, usual: Materials.Mail?
-    ) -> Materials.Mail? {
+        of gateway: Settings.SMSGatewaySettings.MailGatewaySettings, _ password: Secret, _ authority: [UInt8]?,
+        usual: LoadedFiles.Mail?
+    ) -> LoadedFiles.Mail? {
         guard let from = gateway.from ?? settings.mail.from else { return nil }
-        guard let url = gateway.url else { return usual.map { Materials.Mail(server: $0.server, from: from) } }
+        guard let url = gateway.url else { return usual.map { LoadedFiles.Mail(server: $0.server, from: from) } }
         let login = gateway.username.map { SMTPServer.Login(username: $0, password: password) }
-        return Materials.Mail(server: server(url, authority, login), from: from)
+        return LoadedFiles.Mail(server: server(url, authority, login), from: from)
     }
 
     private func server(_ url: SMTPAddress, _ authority: [UInt8]?, _ login: SMTPServer.Login?) -> SMTPServer {
@@ -65,20 +66,20 @@ extension MaterialsReading {
     }
 
     /// The built-in words, and those of the directory.
-    mutating func wording() -> Wording? {
+    mutating func wording() -> MessageCatalog? {
         guard let directory = settings.templates else { return .builtIn }
-        var files: [WordingFile] = []
+        var files: [CatalogFile] = []
         do throws(Files.Problem) {
             let path = settings.path(of: directory)
             for name in try Files.names(in: path) where name.hasSuffix(".po") {
-                files.append(WordingFile(path: "\(path)/\(name)", bytes: try Files.read("\(path)/\(name)")))
+                files.append(CatalogFile(path: "\(path)/\(name)", bytes: try Files.read("\(path)/\(name)")))
             }
         } catch {
             problems.append(error.text)
             return nil
         }
-        do throws(WordingFaults) {
-            return try Wording(files)
+        do throws(CatalogFaults) {
+            return try MessageCatalog(files)
         } catch {
             problems += error.all.map(\.description)
             return nil

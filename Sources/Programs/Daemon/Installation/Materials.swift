@@ -11,7 +11,7 @@ import Templates
 import World
 
 /// What lies in the files that the settings name, read and found to fit together.
-public struct Materials: Sendable {
+public struct LoadedFiles: Sendable {
     /// PEM: the server's certificate and what leads to its authority.
     public let certificate: [UInt8]
     public let key: Secret
@@ -29,13 +29,13 @@ public struct Materials: Sendable {
     public let push: Push?
     /// Nil where browsers are not pushed.
     public let webPush: WebPush?
-    public let callbacks: Callbacks
+    public let callbacks: WebhookFiles
     /// Nil where no mail server is set.
     public let mail: Mail?
     /// What mails and text messages say.
-    public let wording: Wording
+    public let wording: MessageCatalog
     /// Nil where no gateway for text messages is set.
-    public let texts: Texts?
+    public let texts: SMSFiles?
     /// Nil where no database of places is set.
     public let places: PlaceFinder?
     /// When the certificates of all these end.
@@ -63,9 +63,9 @@ public struct Materials: Sendable {
         public let authority: [UInt8]?
     }
 
-    public struct Texts: Sendable {
+    public struct SMSFiles: Sendable {
         public struct Gateway: Sendable {
-            public let form: Settings.TextGatewayForm
+            public let form: Settings.SMSGatewaySettings
             /// Empty where none is needed.
             public let password: Secret
             /// PEM of an authority to trust besides the system's.
@@ -77,7 +77,7 @@ public struct Materials: Sendable {
         }
 
         public let gateways: [Gateway]
-        public let limits: TextLimits
+        public let limits: SMSLimits
     }
 
     /// Everything that is wrong is said at once.
@@ -85,8 +85,8 @@ public struct Materials: Sendable {
     /// - Parameter start: the time that the key service has to come up, where the settings name one.
     public static func load(
         _ settings: Settings, at now: Timestamp, waiting start: Duration = .seconds(5)
-    ) throws(Failure) -> Materials {
-        var reading = MaterialsReading(settings: settings, now: now, start: start)
+    ) throws(Failure) -> LoadedFiles {
+        var reading = LoadedFilesReader(settings: settings, now: now, start: start)
         let materials = reading.all()
         guard let materials, reading.problems.isEmpty else {
             throw Failure(
@@ -99,7 +99,7 @@ public struct Materials: Sendable {
 }
 
 /// Reads on after a problem, to find the others.
-struct MaterialsReading {
+struct LoadedFilesReader {
     let settings: Settings
     let now: Timestamp
     var start = Duration.zero
@@ -107,7 +107,7 @@ struct MaterialsReading {
     var token: TokenKey?
     var problems: [String] = []
 
-    mutating func all() -> Materials? {
+    mutating func all() -> LoadedFiles? {
         let tls = settings.tls
         let chain = bytes(tls.certificate)
         let server = certificate(tls.certificate, chain)
@@ -130,7 +130,7 @@ struct MaterialsReading {
         guard let chain, let key, let authority, let websites, let phones, let keys, let wording else {
             return nil
         }
-        return Materials(
+        return LoadedFiles(
             certificate: chain, key: key, authority: authority, websites: websites, phones: phones,
             issuer: keys.issuer, revoked: revoked, keys: keys.data, push: push, webPush: webPush, callbacks: callbacks,
             mail: mail, wording: wording,
@@ -199,9 +199,9 @@ struct MaterialsReading {
         problems.append("\(file): does not end with the certificate in \(path), whose key phones pin; append it")
     }
 
-    private mutating func push() -> Materials.Push? {
+    private mutating func push() -> LoadedFiles.Push? {
         guard let topic = settings.push.topic, let wanted = settings.push.credential else { return nil }
-        var credential: Materials.Push.Credential?
+        var credential: LoadedFiles.Push.Credential?
         switch wanted {
         case .token(let file, let keyID, let teamID):
             guard let pem = secret(file) else { break }
@@ -217,18 +217,18 @@ struct MaterialsReading {
         }
         let authority = settings.push.authority.flatMap { bytes($0) }
         guard let credential else { return nil }
-        return Materials.Push(
+        return LoadedFiles.Push(
             endpoint: settings.push.endpoint, topic: topic, credential: credential, authority: authority)
     }
 
-    private mutating func webPush() -> Materials.WebPush? {
+    private mutating func webPush() -> LoadedFiles.WebPush? {
         let web = settings.webPush
         let authority = web.authority.flatMap { bytes($0) }
         // Found wrong by libcurl only when it connects, and then no push leaves.
         if let file = web.authority { _ = certificate(file, authority) }
         guard let file = web.key, let pem = secret(file) else { return nil }
         do throws(CryptoFailure) {
-            return Materials.WebPush(
+            return LoadedFiles.WebPush(
                 key: try P256PrivateKey(pem: pem),
                 contact: web.contact?.settingsText ?? settings.origin.settingsText, allowed: web.allowed?.all ?? [],
                 authority: authority)
@@ -238,21 +238,21 @@ struct MaterialsReading {
         }
     }
 
-    private mutating func texts(_ mail: Materials.Mail?) -> Materials.Texts? {
+    private mutating func texts(_ mail: LoadedFiles.Mail?) -> LoadedFiles.SMSFiles? {
         let texts = settings.texts
         guard !texts.gateways.all.isEmpty else { return nil }
         let gateways = texts.gateways.all.map { form in
             let password = form.passwordFile.flatMap { line(of: $0) } ?? Secret([])
             let authority = form.authority.flatMap { bytes($0) }
             if let file = form.authority { _ = certificate(file, authority) }
-            var own: Materials.Mail?
+            var own: LoadedFiles.Mail?
             if case .mail(let mailed) = form.kind { own = self.mail(of: mailed, password, authority, usual: mail) }
-            let gateway = Materials.Texts.Gateway(
+            let gateway = LoadedFiles.SMSFiles.Gateway(
                 form: form, password: password, authority: authority, mail: own, from: form.from ?? texts.from)
             if let fault = gateway.fault { problems.append("sms.gateways: \(fault)") }
             return gateway
         }
-        return Materials.Texts(gateways: gateways, limits: texts.limits)
+        return LoadedFiles.SMSFiles(gateways: gateways, limits: texts.limits)
     }
 
     private mutating func places() -> PlaceFinder? {

@@ -69,7 +69,7 @@ public struct NewWebsite: Sendable {
         let sealed = try masterKey.seal(WebhookSecrets(current: secret), of: id)
         let row = Websites.New(
             id: id, name: name, displayName: displayName, policy: policy,
-            callback: callback.map { Storage.Callbacks.New(url: $0, secrets: sealed) },
+            callback: callback.map { Storage.WebhookEndpoints.New(url: $0, secrets: sealed) },
             keyThumbprint: issued.thumbprint,
             createdAt: now)
         try write(issued, secret, credentials)

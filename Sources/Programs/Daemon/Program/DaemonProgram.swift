@@ -27,7 +27,7 @@ public enum DaemonProgram {
             let memory = MemoryProtection.begin()
             let settings = try Settings.load(invocation)
             let now = SystemTime().now()
-            let materials = try Materials.load(settings, at: now)
+            let materials = try LoadedFiles.load(settings, at: now)
             if invocation.has("check") { return try check(settings, materials, at: now) }
             // Written at once: the log's own thread begins when this process is restricted.
             let log = Log(format: settings.log.format, minimum: settings.log.level)
@@ -41,7 +41,7 @@ public enum DaemonProgram {
     }
 
     private static func check(
-        _ settings: Settings, _ materials: Materials, at now: Timestamp
+        _ settings: Settings, _ materials: LoadedFiles, at now: Timestamp
     ) throws(Failure) -> Report {
         try settings.requireHardening()
         let hardening = settings.hardeningReport()

@@ -5,7 +5,7 @@ import Metrics
 import World
 
 /// The number of connections that the process can have, from its settings and its limit of open files.
-enum Connections {
+enum ConnectionLimits {
     /// The number of connections if neither settings nor descriptors allow fewer.
     static let most = 20_000
 

@@ -25,16 +25,16 @@ public final class Daemon: Sendable {
     let store: Store
     let push: APNsSender?
     private let webPush: WebPushSender?
-    let messengers: Messengers
-    let callers: Callers
-    let words: WordingBook
+    let messengers: ActiveCouriers
+    let callers: ActiveWebhookCourier
+    let words: CurrentCatalog
     private let group: LoopGroup
     let servers: [LoopBound<HTTP2Server>]
     private let page: LoopBound<HTTP1Server>?
-    let places: Places
-    private let presence: Rounds
-    private let work: Rounds
-    private let errands: Errands
+    let places: Geolocation
+    private let presence: PeriodicWork
+    private let work: PeriodicWork
+    private let errands: BackgroundWork
     private let remoteCertificates: RemoteCertificates?
     let certificates: Certificates
     /// Restrictions on this process; nil where it has none.
@@ -52,11 +52,11 @@ public final class Daemon: Sendable {
     ///
     /// - Parameter materials: the files as they were read before; nil reads them here.
     public static func start(
-        _ settings: Settings, _ materials: Materials? = nil, hardening: Hardening? = nil, log: Log,
+        _ settings: Settings, _ materials: LoadedFiles? = nil, hardening: Hardening? = nil, log: Log,
         reread: (@Sendable () throws(Failure) -> Settings)? = nil
     ) async throws(Failure) -> Daemon {
-        let materials = if let materials { materials } else { try Materials.load(settings, at: SystemTime().now()) }
-        let parts = try Parts(settings, materials, hardening, log: log)
+        let materials = if let materials { materials } else { try LoadedFiles.load(settings, at: SystemTime().now()) }
+        let parts = try Components(settings, materials, hardening, log: log)
         do {
             return try await Daemon(
                 settings, try materials.tls(), materials.authority.spkiThumbprint, parts, log: log,
@@ -68,7 +68,7 @@ public final class Daemon: Sendable {
     }
 
     private init(
-        _ settings: Settings, _ tls: TLSServerContext, _ pin: [UInt8], _ parts: Parts, log: Log,
+        _ settings: Settings, _ tls: TLSServerContext, _ pin: [UInt8], _ parts: Components, log: Log,
         reread: @escaping @Sendable () throws(Failure) -> Settings
     ) async throws(Failure) {
         self.settings = settings
@@ -99,8 +99,8 @@ public final class Daemon: Sendable {
         }
         (servers, port) = try await Self.listen(settings, tls, parts, log: log)
         relay.onRevocation { [servers] in RevokedConnections.end($0, on: servers, log: log) }
-        presence = Rounds.presence(parts.relay, parts.api, on: parts.group.loops[0])
-        work = Rounds.work(parts.relay, parts.certificates, on: parts.group.loops[0])
+        presence = PeriodicWork.presence(parts.relay, parts.api, on: parts.group.loops[0])
+        work = PeriodicWork.work(parts.relay, parts.certificates, on: parts.group.loops[0])
         // Before the first login wants them.
         for loop in group.loops { loop.post { [push] in push?.warmUp() } }
         log.notice("daemon.started", [.address: "\(settings.listen.host):\(port)", .count: group.loops.count])
@@ -108,7 +108,7 @@ public final class Daemon: Sendable {
 
     /// One listener for each loop, all on one port: the kernel spreads the connections.
     private static func listen(
-        _ settings: Settings, _ tls: TLSServerContext, _ parts: Parts, log: Log
+        _ settings: Settings, _ tls: TLSServerContext, _ parts: Components, log: Log
     ) async throws(Failure) -> ([LoopBound<HTTP2Server>], port: UInt16) {
         var servers: [LoopBound<HTTP2Server>] = []
         var port = settings.listen.port
@@ -198,7 +198,7 @@ public final class Daemon: Sendable {
 
     /// The whole life of the process, on the calling thread.
     public static func run(
-        _ settings: Settings, _ materials: Materials, hardening: Hardening?,
+        _ settings: Settings, _ materials: LoadedFiles, hardening: Hardening?,
         reread: @escaping @Sendable () throws(Failure) -> Settings
     ) throws(Failure) {
         try MainThread.run(settings.log) { _, signals, written async throws(Failure) in

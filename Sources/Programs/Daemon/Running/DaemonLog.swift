@@ -18,7 +18,7 @@ final class DaemonLog: Sendable {
     private let writer: WorkerThread
 
     /// To be made after `Signals`, like every thread.
-    init(_ form: Settings.LogForm) throws(SystemFailure) {
+    init(_ form: Settings.LogSettings) throws(SystemFailure) {
         let writer = try WorkerThread(name: "log")
         self.writer = writer
         let sink = QueuedSink(

@@ -2,7 +2,7 @@ import EventLoop
 import Synchronization
 
 /// What the relay began on its own and nobody waits for, until the daemon stops and does.
-final class Errands: Sendable {
+final class BackgroundWork: Sendable {
     private struct State {
         var running = 0
         var waiting: CheckedContinuation<Void, Never>?

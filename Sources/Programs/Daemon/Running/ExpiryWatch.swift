@@ -2,7 +2,7 @@ import World
 
 /// Which certificates are to be told of: each when 30, 14, 7 and 1 days are left and when it has ended, and each time
 /// once. One that was renewed begins anew.
-struct ExpiryWatch {
+struct ExpiryNotices {
     /// In days.
     static let thresholds: [Int64] = [30, 14, 7, 1, 0]
 
@@ -14,12 +14,12 @@ struct ExpiryWatch {
         var isUrgent: Bool { threshold <= 7 }
     }
 
-    private struct Told {
+    private struct LastNotice {
         let notAfter: Timestamp
         let threshold: Int64
     }
 
-    private var told: [String: Told] = [:]
+    private var told: [String: LastNotice] = [:]
 
     /// The lowest that has been reached; nil while there is more than the highest.
     static func threshold(left: Duration) -> Int64? { thresholds.last { left <= .seconds($0 * 86_400) } }
@@ -32,7 +32,7 @@ struct ExpiryWatch {
             {
                 return nil
             }
-            told[certificate.setting] = Told(notAfter: certificate.notAfter, threshold: threshold)
+            told[certificate.setting] = LastNotice(notAfter: certificate.notAfter, threshold: threshold)
             return Notice(certificate: certificate, threshold: threshold)
         }
     }

@@ -12,9 +12,9 @@ import World
 /// The keys that `twoefay-keys` holds: those derived from the master key, and the phones' authority.
 final class KeyHolder: Sendable {
     private let settings: Settings
-    private let materials: Mutex<KeyMaterials>
+    private let materials: Mutex<KeyFiles>
 
-    init(_ settings: Settings, _ materials: KeyMaterials) {
+    init(_ settings: Settings, _ materials: KeyFiles) {
         self.settings = settings
         self.materials = Mutex(materials)
     }
@@ -41,7 +41,7 @@ final class KeyHolder: Sendable {
     func reload(log: Log) {
         do throws(Failure) {
             let token = materials.withLock { $0.token }
-            let new = try KeyMaterials.load(settings, at: SystemTime().now(), token: token)
+            let new = try KeyFiles.load(settings, at: SystemTime().now(), token: token)
             materials.withLock { $0 = new }
             log.notice("keys.reloaded", [.count: new.data.sealing.count])
         } catch {

@@ -14,44 +14,45 @@ import World
 
 /// Who carries mails and text messages now. Others may take their places at any time: what is on its way ends as it began,
 /// and what stays the same keeps its connections and what is known of it.
-final class Messengers: Sendable {
+final class ActiveCouriers: Sendable {
     fileprivate struct State {
-        var mail: Post<Materials.Mail, MailCourier>?
-        var texts: TextCourier?
-        var gateways: [String: Post<Materials.Texts.Gateway, any TextGateway>] = [:]
+        var mail: Active<LoadedFiles.Mail, MailCourier>?
+        var texts: SMSCourier?
+        var gateways: [String: Active<LoadedFiles.SMSFiles.Gateway, any SMSGateway>] = [:]
     }
 
     /// Somebody in charge, and by what.
-    fileprivate struct Post<Material: Sendable, Holder: Sendable>: Sendable {
+    fileprivate struct Active<Material: Sendable, Holder: Sendable>: Sendable {
         let material: Material
         let holder: Holder
     }
 
     /// Those who come next: made, and not in charge yet.
-    struct Successors: Sendable {
+    struct Replacement: Sendable {
         fileprivate let state: State
-        fileprivate let setup: TextExchange.Setup
-        let ways: MessageWays
+        fileprivate let setup: SMSDispatcher.Setup
+        let ways: MessageCouriers
     }
 
     private let state = Mutex(State())
     /// One for the whole life of the process: it knows which message a gateway may have.
-    private let exchange: TextExchange
-    private let metrics: TextMetrics
-    private let words: WordingBook
-    private let ledger: any TextLedger
-    private let errands: Errands
+    private let exchange: SMSDispatcher
+    private let metrics: SMSMetrics
+    private let words: CurrentCatalog
+    private let ledger: any SMSUsageStore
+    private let errands: BackgroundWork
     private let loop: EventLoop
     private let time: any TimeSource
     private let log: Log
 
     init(
-        words: WordingBook, ledger: any TextLedger, errands: Errands, loop: EventLoop, time: any TimeSource, log: Log,
+        words: CurrentCatalog, ledger: any SMSUsageStore, errands: BackgroundWork, loop: EventLoop,
+        time: any TimeSource, log: Log,
         _ registry: Registry
     ) {
-        metrics = TextMetrics(registry)
-        exchange = TextExchange(
-            TextExchange.Setup([], routing: TextRouting([])), time: time, log: log, observer: metrics)
+        metrics = SMSMetrics(registry)
+        exchange = SMSDispatcher(
+            SMSDispatcher.Setup([], routing: SMSRouting([])), time: time, log: log, observer: metrics)
         self.words = words
         self.ledger = ledger
         self.errands = errands
@@ -61,14 +62,14 @@ final class Messengers: Sendable {
     }
 
     /// All that can fail. Until they take over, nothing has changed.
-    func successors(_ materials: Materials) throws(Failure) -> Successors {
+    func successors(_ materials: LoadedFiles) throws(Failure) -> Replacement {
         let now = state.withLock { $0 }
         var next = State()
         if let mail = materials.mail {
             if let post = now.mail, post.material.isSame(as: mail) {
                 next.mail = post
             } else {
-                next.mail = Post(material: mail, holder: mail.courier(words, time: time, log: log))
+                next.mail = Active(material: mail, holder: mail.courier(words, time: time, log: log))
             }
         }
         let texts = materials.texts
@@ -77,23 +78,23 @@ final class Messengers: Sendable {
                 next.gateways[gateway.form.name] = post
             } else {
                 let made = try gateway.made(on: loop, time: time, log: log)
-                next.gateways[gateway.form.name] = Post(material: gateway, holder: made)
+                next.gateways[gateway.form.name] = Active(material: gateway, holder: made)
             }
         }
         next.texts = texts.map { texts in
-            TextCourier(
+            SMSCourier(
                 exchange, limits: texts.limits, words: words, ledger: ledger, time: time, log: log,
                 spawn: { [errands] work in errands.spawn(work) })
         }
-        return Successors(
+        return Replacement(
             state: next,
-            setup: texts?.setup(next.gateways.mapValues(\.holder)) ?? TextExchange.Setup([], routing: TextRouting([])),
-            ways: MessageWays(
-                mail: next.mail?.holder, texts: next.texts, textLimits: texts?.limits ?? TextLimits()))
+            setup: texts?.setup(next.gateways.mapValues(\.holder)) ?? SMSDispatcher.Setup([], routing: SMSRouting([])),
+            ways: MessageCouriers(
+                mail: next.mail?.holder, texts: next.texts, textLimits: texts?.limits ?? SMSLimits()))
     }
 
     /// Whom they replace is let go of when what it has under way is done.
-    func takeOver(_ successors: Successors) {
+    func takeOver(_ successors: Replacement) {
         metrics.know(Array(successors.state.gateways.keys))
         exchange.adopt(successors.setup)
         state.withLock { $0 = successors.state }
@@ -101,7 +102,7 @@ final class Messengers: Sendable {
 
     /// Nil where none is set up.
     var mail: MailCourier? { state.withLock { $0.mail }?.holder }
-    var texts: TextCourier? { state.withLock { $0.texts } }
+    var texts: SMSCourier? { state.withLock { $0.texts } }
 
     func close() async {
         mail?.close()
@@ -109,16 +110,16 @@ final class Messengers: Sendable {
     }
 }
 
-extension Materials.Mail {
-    fileprivate func isSame(as other: Materials.Mail) -> Bool {
+extension LoadedFiles.Mail {
+    fileprivate func isSame(as other: LoadedFiles.Mail) -> Bool {
         from == other.from && server.address == other.server.address && server.name == other.server.name
             && server.extraTrust == other.server.extraTrust && server.login?.username == other.server.login?.username
             && Secret.areSame(server.login?.password, other.server.login?.password)
     }
 }
 
-extension Materials.Texts.Gateway {
-    fileprivate func isSame(as other: Materials.Texts.Gateway) -> Bool {
+extension LoadedFiles.SMSFiles.Gateway {
+    fileprivate func isSame(as other: LoadedFiles.SMSFiles.Gateway) -> Bool {
         guard form == other.form, from == other.from, authority == other.authority,
             Secret.areSame(password, other.password)
         else { return false }

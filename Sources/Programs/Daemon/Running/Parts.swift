@@ -17,17 +17,17 @@ import WebPush
 import World
 
 /// What a daemon is made of before it listens: all that must be closed again if the start fails.
-final class Parts: Sendable {
+final class Components: Sendable {
     let store: Store
     let push: APNsSender?
     let webPush: WebPushSender?
-    let messengers: Messengers
-    let callers: Callers
-    let words: WordingBook
+    let messengers: ActiveCouriers
+    let callers: ActiveWebhookCourier
+    let words: CurrentCatalog
     let group: LoopGroup
     let relay: Relay
-    let errands = Errands()
-    let places: Places
+    let errands = BackgroundWork()
+    let places: Geolocation
     let certificates: Certificates
     let hardening: Hardening?
     let operationsKey: Secret
@@ -39,7 +39,7 @@ final class Parts: Sendable {
     private let drawing: QRThread
     let api: API
 
-    init(_ settings: Settings, _ materials: Materials, _ hardening: Hardening?, log: Log) throws(Failure) {
+    init(_ settings: Settings, _ materials: LoadedFiles, _ hardening: Hardening?, log: Log) throws(Failure) {
         self.hardening = hardening
         Hardening.show(hardening, in: registry)
         let time = SystemTime()
@@ -47,16 +47,16 @@ final class Parts: Sendable {
         let url = try settings.store()
         let proxies = Proxies(settings.proxies?.all ?? [])
         self.proxies = proxies
-        admission = Connections.admission(settings.connections, time: time, log: log, registry)
+        admission = ConnectionLimits.admission(settings.connections, time: time, log: log, registry)
         registry.counter(
             "twoefay_proxied_connections_refused_total",
             "Connections of balancers (proxies in the settings) that did not begin with whose they are."
         ) { proxies.refused }
-        places = Places(materials.places)
+        places = Geolocation(materials.places)
         operationsKey = materials.keys.relay.operations
         certificates = Certificates(materials.certificates, time: time, log: log, registry)
-        words = WordingBook(materials.wording)
-        callers = Callers(materials.callbacks, time: time, log: log)
+        words = CurrentCatalog(materials.wording)
+        callers = ActiveWebhookCourier(materials.callbacks, time: time, log: log)
         var options = StoreOptions()
         options.rows = try materials.keys.usableRowAuthenticator()
         do {
@@ -80,7 +80,7 @@ final class Parts: Sendable {
             (issuer, remoteCertificates) = try materials.issuer.start(time: time)
             group = try LoopGroup.start(count: count, time: time)
             drawing = try QRThread()
-            messengers = Messengers(
+            messengers = ActiveCouriers(
                 words: words, ledger: store, errands: errands, loop: group.loops[0], time: time, log: log, registry)
             let first = try messengers.successors(materials)
             messengers.takeOver(first)
@@ -155,7 +155,7 @@ extension PhoneIssuer {
     }
 }
 
-extension Materials.Push {
+extension LoadedFiles.Push {
     var proof: APNsCredential {
         switch credential {
         case .token(let key, let keyID, let teamID): .token(key: key, keyID: keyID, teamID: teamID)

@@ -2,7 +2,7 @@ import Geo
 import Synchronization
 
 /// Where addresses are, by the database that was read last.
-final class Places: Sendable {
+final class Geolocation: Sendable {
     private let finder: Mutex<PlaceFinder?>
 
     init(_ finder: PlaceFinder?) { self.finder = Mutex(finder) }

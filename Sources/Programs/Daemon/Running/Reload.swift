@@ -19,7 +19,7 @@ extension Daemon {
         do throws(Failure) {
             let (now, isLeft) = try settingsNow()
             try hardening?.requireReach(of: now)
-            let materials = try Materials.load(now, at: SystemTime().now(), waiting: .zero)
+            let materials = try LoadedFiles.load(now, at: SystemTime().now(), waiting: .zero)
             guard materials.authority.spkiThumbprint == pin else {
                 throw Failure(
                     .failed,
@@ -74,7 +74,7 @@ extension Daemon {
     }
 
     /// Pushes to come go out under what was read; those on their way end as they began.
-    private func adopt(_ materials: Materials.Push?) throws(Failure) {
+    private func adopt(_ materials: LoadedFiles.Push?) throws(Failure) {
         guard let push, let materials else { return }
         do {
             try push.replace(credential: materials.proof)
@@ -86,7 +86,7 @@ extension Daemon {
     }
 }
 
-extension Materials {
+extension LoadedFiles {
     func tls() throws(Failure) -> TLSServerContext {
         do {
             return try TLSServerContext(

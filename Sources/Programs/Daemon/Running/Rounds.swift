@@ -4,9 +4,9 @@ import Relay
 import Synchronization
 
 /// The periodic work of a relay on one loop.
-final class Rounds: Sendable {
+final class PeriodicWork: Sendable {
     private let stopped = Mutex(false)
-    private let errands = Errands()
+    private let errands = BackgroundWork()
     private let loop: EventLoop
 
     private init(on loop: EventLoop) { self.loop = loop }
@@ -14,8 +14,8 @@ final class Rounds: Sendable {
     /// The periodic work that goes on while requests are still served. It looks for changes and
     /// revocations by other relays, and moves the relay's heartbeat. Without the heartbeat, other
     /// relays would take over the work that this relay holds.
-    static func presence(_ relay: Relay, _ api: API, on loop: EventLoop) -> Rounds {
-        let rounds = Rounds(on: loop)
+    static func presence(_ relay: Relay, _ api: API, on loop: EventLoop) -> PeriodicWork {
+        let rounds = PeriodicWork(on: loop)
         loop.post {
             rounds.every(.milliseconds(50)) { await relay.watch() }
             rounds.every(.seconds(1)) { await relay.watchRevocations() }
@@ -28,8 +28,8 @@ final class Rounds: Sendable {
 
     /// The periodic work that starts new work. It looks into the outbox, sends webhooks, deletes
     /// old rows, seals secrets anew after a change of the key, and counts the days of certificates.
-    static func work(_ relay: Relay, _ certificates: Certificates, on loop: EventLoop) -> Rounds {
-        let rounds = Rounds(on: loop)
+    static func work(_ relay: Relay, _ certificates: Certificates, on loop: EventLoop) -> PeriodicWork {
+        let rounds = PeriodicWork(on: loop)
         loop.post {
             rounds.every(.seconds(1)) { await relay.attend() }
             rounds.every(.seconds(1)) { await relay.attendCalls() }

@@ -12,28 +12,28 @@ import TLS
 import Templates
 import World
 
-extension Materials.Texts {
+extension LoadedFiles.SMSFiles {
     /// The gateways as one.
-    public func exchange(on loop: EventLoop, time: any TimeSource, log: Log) throws(Failure) -> TextExchange {
-        var made: [String: any TextGateway] = [:]
+    public func exchange(on loop: EventLoop, time: any TimeSource, log: Log) throws(Failure) -> SMSDispatcher {
+        var made: [String: any SMSGateway] = [:]
         for gateway in gateways { made[gateway.form.name] = try gateway.made(on: loop, time: time, log: log) }
-        return TextExchange(setup(made), time: time, log: log)
+        return SMSDispatcher(setup(made), time: time, log: log)
     }
 
     /// Which of them is asked for which number.
-    func setup(_ made: [String: any TextGateway]) -> TextExchange.Setup {
+    func setup(_ made: [String: any SMSGateway]) -> SMSDispatcher.Setup {
         let forms = gateways.map(\.form)
         let routes = forms.map {
-            TextRouting.Route(gateway: $0.name, prefixes: $0.prefixes, priority: $0.priority, tariff: $0.cost)
+            SMSRouting.Route(gateway: $0.name, prefixes: $0.prefixes, priority: $0.priority, tariff: $0.cost)
         }
         let waits = forms.map { ($0.name, Duration.seconds(Int64($0.timeout))) }
-        return TextExchange.Setup(
-            Array(made.values), routing: TextRouting(routes), limits: Dictionary(waits) { first, _ in first })
+        return SMSDispatcher.Setup(
+            Array(made.values), routing: SMSRouting(routes), limits: Dictionary(waits) { first, _ in first })
     }
 }
 
-extension Materials.Texts.Gateway {
-    func made(on loop: EventLoop, time: any TimeSource, log: Log) throws(Failure) -> any TextGateway {
+extension LoadedFiles.SMSFiles.Gateway {
+    func made(on loop: EventLoop, time: any TimeSource, log: Log) throws(Failure) -> any SMSGateway {
         if case .smpp(let line) = form.kind {
             return SMPPGateway(
                 name: form.name, options: try options(line),
@@ -44,7 +44,7 @@ extension Materials.Texts.Gateway {
                 name: form.name, form: mailed.form, from: mail.from, username: mailed.username ?? "",
                 password: password, client: SMTPClient(mail.server, time: time), time: time)
         }
-        var options = WebGateway.Options()
+        var options = HTTPGateway.Options()
         options.extraTrust = authority
         guard let dialect = dialect() else {
             // The reader of the settings has looked at all that could be wrong with it.
@@ -52,7 +52,7 @@ extension Materials.Texts.Gateway {
                 .failed, "gateway \(form.name): its url cannot be put together",
                 next: "docs/sms.md says what each kind needs.")
         }
-        return WebGateway(name: form.name, dialect: dialect, options: options)
+        return HTTPGateway(name: form.name, dialect: dialect, options: options)
     }
 
     /// Why it could not be made; nil where it can.
@@ -66,7 +66,7 @@ extension Materials.Texts.Gateway {
         }
     }
 
-    private func options(_ line: Settings.TextGatewayForm.Line) throws(Failure) -> SMPPOptions {
+    private func options(_ line: Settings.SMSGatewaySettings.SMPPSettings) throws(Failure) -> SMPPOptions {
         var options = SMPPOptions(host: line.host, port: line.port, systemID: line.systemID, password: password)
         options.systemType = line.systemType
         options.mode = line.mode
@@ -92,7 +92,7 @@ extension Materials.Texts.Gateway {
         return options
     }
 
-    private func dialect() -> (any WebDialect)? {
+    private func dialect() -> (any HTTPGatewayDialect)? {
         switch form.kind {
         case .kannel(let web, let username, let method, let smsc):
             TransferURL(web.url).map {
@@ -106,7 +106,7 @@ extension Materials.Texts.Gateway {
             }
         case .smpp, .mail: nil
         case .plain(_, let plain):
-            PlainWeb(
+            GenericHTTPDialect(
                 method: plain.method, url: plain.url, fields: plain.fields, contentType: plain.contentType,
                 escaping: plain.escaping, body: plain.body, username: plain.username, password: password,
                 authorizes: plain.authorizes, from: from, rule: plain.rule)
@@ -115,13 +115,13 @@ extension Materials.Texts.Gateway {
 }
 
 /// What is counted of the gateways, as they become known from the settings.
-struct TextMetrics: TextObserver {
-    private struct Tried: Hashable {
+struct SMSMetrics: SMSObserver {
+    private struct Attempt: Hashable {
         let gateway: String
         let outcome: GatewayOutcome.Word
     }
 
-    private let tried: GrowingCounters<Tried>
+    private let tried: GrowingCounters<Attempt>
     private let parts: GrowingCounters<String>
     private let cost: GrowingCounters<String>
     private let took: Histogram
@@ -147,14 +147,15 @@ struct TextMetrics: TextObserver {
 
     /// Those are there from now on.
     func know(_ gateways: [String]) {
-        tried.know(gateways.flatMap { name in GatewayOutcome.Word.allCases.map { Tried(gateway: name, outcome: $0) } })
+        tried.know(
+            gateways.flatMap { name in GatewayOutcome.Word.allCases.map { Attempt(gateway: name, outcome: $0) } })
         parts.know(gateways)
         cost.know(gateways)
     }
 
     func tried(gateway: String, _ outcome: GatewayOutcome.Word, after duration: Duration) {
         took.note(duration)
-        tried.add(Tried(gateway: gateway, outcome: outcome))
+        tried.add(Attempt(gateway: gateway, outcome: outcome))
     }
 
     func sent(gateway: String, parts: Int, cost: Int64) {

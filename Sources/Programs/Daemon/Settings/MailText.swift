@@ -1,7 +1,7 @@
 import Couriers
 import Curl
 
-extension SMTPAddress: SettingsText {
+extension SMTPAddress: SettingsValue {
     public init(settingsText text: String) throws(SettingsFault) {
         guard let address = SMTPAddress(text) else {
             throw SettingsFault("must be smtp://HOST[:PORT] or smtps://HOST[:PORT], with no user and no path")
@@ -12,9 +12,9 @@ extension SMTPAddress: SettingsText {
     public var settingsText: String { text }
 }
 
-extension MailSender: SettingsText {
+extension MailAddress: SettingsValue {
     public init(settingsText text: String) throws(SettingsFault) {
-        guard let sender = MailSender(text) else {
+        guard let sender = MailAddress(text) else {
             throw SettingsFault("must be NAME@HOST, or a name and the address in < and >")
         }
         self = sender

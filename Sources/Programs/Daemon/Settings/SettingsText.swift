@@ -6,7 +6,7 @@ import Log
 import Storage
 
 /// A value that stands in the settings as one text.
-public protocol SettingsText: Sendable, Equatable {
+public protocol SettingsValue: Sendable, Equatable {
     init(settingsText text: String) throws(SettingsFault)
     var settingsText: String { get }
 }
@@ -19,7 +19,7 @@ public struct SettingsFault: Error, Sendable, Equatable {
 }
 
 /// A file, as it was written: relative to the settings, or absolute.
-public struct FileName: SettingsText, Hashable {
+public struct FileName: SettingsValue, Hashable {
     public let written: String
 
     public init(_ written: String) { self.written = written }
@@ -33,7 +33,7 @@ public struct FileName: SettingsText, Hashable {
 }
 
 /// A Unix socket, as it was written: `unix:/run/twoefay-keys/socket`.
-public struct SocketName: SettingsText, Hashable {
+public struct SocketName: SettingsValue, Hashable {
     /// Relative to the settings, or absolute.
     public let path: String
     private static let scheme = "unix:"
@@ -50,7 +50,7 @@ public struct SocketName: SettingsText, Hashable {
 }
 
 /// An address to listen on, or to call: `0.0.0.0:8080`, `[::1]:8080`, `relay.example.com:8080`.
-public struct HostPort: SettingsText, Hashable {
+public struct HostPort: SettingsValue, Hashable {
     public let host: String
     public let port: UInt16
 
@@ -70,7 +70,7 @@ public struct HostPort: SettingsText, Hashable {
 }
 
 /// An address to listen on that only this machine itself can reach: `127.0.0.1:9464`, `[::1]:9464`.
-public struct LocalAddress: SettingsText, Hashable {
+public struct LocalAddress: SettingsValue, Hashable {
     public let place: HostPort
 
     public init(settingsText text: String) throws(SettingsFault) {
@@ -85,7 +85,7 @@ public struct LocalAddress: SettingsText, Hashable {
     public var settingsText: String { place.settingsText }
 }
 
-extension WebAddress: SettingsText {
+extension WebAddress: SettingsValue {
     public init(settingsText text: String) throws(SettingsFault) {
         guard let address = WebAddress(text) else {
             throw SettingsFault("must be https://HOST or https://HOST:PORT, with no path and no / at the end")
@@ -97,7 +97,7 @@ extension WebAddress: SettingsText {
 }
 
 /// A storage address as written: where it leads depends on where the settings lie.
-public struct StorageText: SettingsText {
+public struct StorageText: SettingsValue {
     public let written: String
 
     /// An embedded database.
@@ -122,7 +122,7 @@ extension Settings {
     }
 }
 
-extension String: SettingsText {
+extension String: SettingsValue {
     public init(settingsText text: String) throws(SettingsFault) {
         let plain = !text.isEmpty && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
         guard plain else { throw SettingsFault("must be a text, not empty and without control characters") }
@@ -132,7 +132,7 @@ extension String: SettingsText {
     public var settingsText: String { self }
 }
 
-extension SettingsText where Self: RawRepresentable & CaseIterable, RawValue == String {
+extension SettingsValue where Self: RawRepresentable & CaseIterable, RawValue == String {
     public init(settingsText text: String) throws(SettingsFault) {
         guard let word = Self(rawValue: text) else {
             let near = Spelling.nearest(to: text, among: Self.allCases.map(\.rawValue))
@@ -145,6 +145,6 @@ extension SettingsText where Self: RawRepresentable & CaseIterable, RawValue == 
     public var settingsText: String { rawValue }
 }
 
-extension LogFormat: SettingsText {}
-extension LogLevel: SettingsText {}
-extension HardeningLevel: SettingsText {}
+extension LogFormat: SettingsValue {}
+extension LogLevel: SettingsValue {}
+extension HardeningLevel: SettingsValue {}

@@ -6,15 +6,15 @@ import SMS
 import YAML
 
 /// What each kind of gateway needs besides what all have.
-extension TextGatewayReader {
-    mutating func kannel() -> Settings.TextGatewayForm.Kind? {
+extension SMSGatewayReader {
+    mutating func kannel() -> Settings.SMSGatewaySettings.Kind? {
         require("username", "password_file")
         guard let url = url(nil), let username = text("username") else { return nil }
         let method = word("method", Kannel.Method.allCases.map(\.rawValue)).flatMap { Kannel.Method(rawValue: $0) }
         return .kannel(url, username: username, method: method ?? .get, smsc: text("smsc"))
     }
 
-    mutating func twilio() -> Settings.TextGatewayForm.Kind? {
+    mutating func twilio() -> Settings.SMSGatewaySettings.Kind? {
         require("account", "password_file")
         if text("service") != nil, text("from") != nil {
             complain(place("service"), "\(label): only one of from and service can be meant")
@@ -23,14 +23,14 @@ extension TextGatewayReader {
         return .twilio(url, account: account, key: text("key"), service: text("service"))
     }
 
-    mutating func smpp() -> Settings.TextGatewayForm.Kind? {
+    mutating func smpp() -> Settings.SMSGatewaySettings.Kind? {
         require("address", "system_id", "password_file")
         guard let text = text("address"), let systemID = self.text("system_id") else { return nil }
         guard let address = try? HostPort(settingsText: text) else {
             complain(place("address"), "\(label): address must be HOST:PORT, as in smpp.example.com:2775")
             return nil
         }
-        var line = Settings.TextGatewayForm.Line(host: address.host, port: address.port, systemID: systemID)
+        var line = Settings.SMSGatewaySettings.SMPPSettings(host: address.host, port: address.port, systemID: systemID)
         line.isTLS = node["tls"] == nil || flag("tls")
         line.authority = file("ca")
         line.systemType = self.text("system_type") ?? ""
@@ -61,12 +61,12 @@ extension TextGatewayReader {
             ton: integer("\(of)_ton", 0...6).map { UInt8($0) }, npi: integer("\(of)_npi", 0...18).map { UInt8($0) })
     }
 
-    mutating func mailed() -> Settings.TextGatewayForm.Kind? {
+    mutating func mailed() -> Settings.SMSGatewaySettings.Kind? {
         require("address")
         let (address, subject) = (template("address"), template("subject"))
-        let body = node["body"] == nil ? TextTemplate.text : template("body")
+        let body = node["body"] == nil ? RequestTemplate.text : template("body")
         guard let address, let body else { return nil }
-        var mailed = Settings.TextGatewayForm.Mailed(
+        var mailed = Settings.SMSGatewaySettings.MailGatewaySettings(
             form: MailGateway.Form(address: address, subject: subject, body: body))
         if let text = text("url") {
             mailed.url = SMTPAddress(text)
@@ -83,7 +83,7 @@ extension TextGatewayReader {
         }
         mailed.username = text("username")
         if let text = text("from") {
-            mailed.from = MailSender(text)
+            mailed.from = MailAddress(text)
             if mailed.from == nil {
                 complain(
                     place("from"),
@@ -104,7 +104,7 @@ extension TextGatewayReader {
         }
         let gaps = body.gaps.union(subject?.gaps ?? [])
         if !gaps.contains(.text) { complain(node.place, "\(label): neither subject nor body holds {text}") }
-        for (gap, key) in [(TextTemplate.Gap.username, "username"), (.password, "password_file")] {
+        for (gap, key) in [(RequestTemplate.Placeholder.username, "username"), (.password, "password_file")] {
             if gaps.contains(gap) {
                 require(key)
             } else if node[key] != nil, node["url"] == nil {
@@ -115,7 +115,7 @@ extension TextGatewayReader {
         return .mail(mailed)
     }
 
-    mutating func plain() -> Settings.TextGatewayForm.Kind? {
+    mutating func plain() -> Settings.SMSGatewaySettings.Kind? {
         let method = word("method", ["GET", "POST", "PUT"]) ?? (node["body"] == nil ? "GET" : "POST")
         let address = template("url")
         let body = template("body")
@@ -123,11 +123,11 @@ extension TextGatewayReader {
         guard let address else { return nil }
         let sample = address.filled(.url) { _ in "1" }
         guard let url = web(sample, at: place("url")) else { return nil }
-        var plain = Settings.TextGatewayForm.Plain(method: method, url: address)
+        var plain = Settings.SMSGatewaySettings.GenericHTTPSettings(method: method, url: address)
         plain.body = body
         if body != nil {
             plain.contentType = text("content_type") ?? "application/x-www-form-urlencoded"
-            if let escaping = TextTemplate.Escaping(contentType: plain.contentType) {
+            if let escaping = RequestTemplate.Escaping(contentType: plain.contentType) {
                 plain.escaping = escaping
             } else {
                 complain(
@@ -164,7 +164,7 @@ extension TextGatewayReader {
     }
 
     /// A line break in a field would be another field: names and numbers have none, texts may.
-    private mutating func fields() -> [PlainWeb.Field] {
+    private mutating func fields() -> [GenericHTTPDialect.Field] {
         guard let node = node["headers"] else { return [] }
         guard let members = node.mapping else {
             complain(node.place, "\(label): headers must hold names, each with a value")
@@ -180,8 +180,8 @@ extension TextGatewayReader {
                 && member.name.utf8.allSatisfy {
                     (0x30...0x39).contains($0) || (0x61...0x7a).contains($0 | 0x20) || $0 == UInt8(ascii: "-")
                 }
-            do throws(TextTemplate.Malformed) {
-                let value = try TextTemplate(text)
+            do throws(RequestTemplate.Malformed) {
+                let value = try RequestTemplate(text)
                 guard isName, text.utf8.allSatisfy({ (0x20...0x7e).contains($0) }), !value.gaps.contains(.text) else {
                     complain(
                         member.place,
@@ -189,7 +189,7 @@ extension TextGatewayReader {
                     )
                     return nil
                 }
-                return PlainWeb.Field(member.name, value)
+                return GenericHTTPDialect.Field(member.name, value)
             } catch {
                 complain(member.value.place, "\(label): \(error.message)")
                 return nil
@@ -198,7 +198,7 @@ extension TextGatewayReader {
     }
 }
 
-extension TextTemplate {
+extension RequestTemplate {
     /// Nothing but the text.
-    fileprivate static let text = (try? TextTemplate("{text}"))
+    fileprivate static let text = (try? RequestTemplate("{text}"))
 }

@@ -8,7 +8,7 @@ import SMS
 import YAML
 
 /// Reads one gateway of the list; everything that is wrong with it is said at once.
-struct TextGatewayReader {
+struct SMSGatewayReader {
     private static let common = [
         "name", "kind", "password_file", "from", "prefixes", "priority", "timeout", "cost", "ca",
     ]
@@ -29,12 +29,12 @@ struct TextGatewayReader {
     private static let kinds = ["kannel", "twilio", "http", "smpp", "mail"]
 
     let node: YAMLNode
-    private(set) var problems: [(place: YAMLPlace, message: String)] = []
+    private(set) var problems: [(place: YAMLPosition, message: String)] = []
     private(set) var label = "a gateway"
 
     init(_ node: YAMLNode) { self.node = node }
 
-    mutating func read() -> Settings.TextGatewayForm? {
+    mutating func read() -> Settings.SMSGatewaySettings? {
         guard let members = node.mapping else {
             complain(node.place, "each gateway must hold keys, each with a value")
             return nil
@@ -60,7 +60,7 @@ struct TextGatewayReader {
         if let name, !Self.isName(name) {
             complain(place("name"), "name must be 1 to 32 letters, digits, dots, dashes and underscores")
         }
-        let form: Settings.TextGatewayForm.Kind? =
+        let form: Settings.SMSGatewaySettings.Kind? =
             switch kind {
             case "kannel": kannel()
             case "twilio": twilio()
@@ -68,7 +68,7 @@ struct TextGatewayReader {
             case "mail": mailed()
             default: plain()
             }
-        var gateway = form.map { Settings.TextGatewayForm(name: name ?? "", kind: $0) }
+        var gateway = form.map { Settings.SMSGatewaySettings(name: name ?? "", kind: $0) }
         gateway?.passwordFile = file("password_file")
         gateway?.from = text("from")
         gateway?.priority = integer("priority", 0...1000) ?? 0
@@ -80,7 +80,7 @@ struct TextGatewayReader {
 
     // MARK: Values
 
-    mutating func url(_ usual: String?) -> Settings.TextGatewayForm.Web? {
+    mutating func url(_ usual: String?) -> Settings.SMSGatewaySettings.HTTPSettings? {
         guard let text = text("url") ?? usual else {
             complain(node.place, "\(label): url is missing")
             return nil
@@ -89,7 +89,7 @@ struct TextGatewayReader {
     }
 
     /// Codes do not cross a network in the clear, unless somebody has said so.
-    mutating func web(_ text: String, at place: YAMLPlace) -> Settings.TextGatewayForm.Web? {
+    mutating func web(_ text: String, at place: YAMLPosition) -> Settings.SMSGatewaySettings.HTTPSettings? {
         guard let url = TransferURL(text) else {
             complain(place, "\(label): url must be https://HOST/PATH or http://HOST/PATH")
             return nil
@@ -107,10 +107,10 @@ struct TextGatewayReader {
         host == "localhost" || SocketAddress(host: host, port: 1)?.isLoopback == true
     }
 
-    mutating func template(_ key: String) -> TextTemplate? {
+    mutating func template(_ key: String) -> RequestTemplate? {
         guard let text = text(key) else { return nil }
-        do throws(TextTemplate.Malformed) {
-            return try TextTemplate(text)
+        do throws(RequestTemplate.Malformed) {
+            return try RequestTemplate(text)
         } catch {
             complain(place(key), "\(label): \(key): \(error.message)")
             return nil
@@ -197,9 +197,9 @@ struct TextGatewayReader {
         for key in keys where node[key] == nil { complain(node.place, "\(label): \(key) is missing") }
     }
 
-    func place(_ key: String) -> YAMLPlace { node[key]?.place ?? node.place }
+    func place(_ key: String) -> YAMLPosition { node[key]?.place ?? node.place }
 
-    mutating func complain(_ place: YAMLPlace, _ message: String) {
+    mutating func complain(_ place: YAMLPosition, _ message: String) {
         // A value that is asked for twice is wrong once.
         if !problems.contains(where: { $0 == (place, message) }) { problems.append((place, message)) }
     }

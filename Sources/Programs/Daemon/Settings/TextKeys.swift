@@ -26,15 +26,15 @@ extension SettingsKeys {
         .number("sms.limits.day", \.texts.day, 1...100_000_000, example: 10_000, "To all users in a day."),
     ]
 
-    private static func readGateways(_ settings: inout Settings, _ node: YAMLNode) -> [(YAMLPlace, String)] {
+    private static func readGateways(_ settings: inout Settings, _ node: YAMLNode) -> [(YAMLPosition, String)] {
         guard !node.isNull else { return [] }
         guard let nodes = node.sequence else {
             return [(node.place, "sms.gateways must be a list: each gateway begins with a dash, or stands in braces")]
         }
-        var problems: [(YAMLPlace, String)] = []
-        var gateways = TextGateways()
+        var problems: [(YAMLPosition, String)] = []
+        var gateways = SMSGateways()
         for node in nodes {
-            var reader = TextGatewayReader(node)
+            var reader = SMSGatewayReader(node)
             let gateway = reader.read()
             problems += reader.problems.map { ($0.place, $0.message) }
             guard let gateway else { continue }
@@ -48,9 +48,9 @@ extension SettingsKeys {
         return problems
     }
 
-    private static func readAllowed(_ settings: inout Settings, _ node: YAMLNode) -> [(YAMLPlace, String)] {
+    private static func readAllowed(_ settings: inout Settings, _ node: YAMLNode) -> [(YAMLPosition, String)] {
         guard !node.isNull else { return [] }
-        var problems: [(YAMLPlace, String)] = []
+        var problems: [(YAMLPosition, String)] = []
         var texts: [String] = []
         for part in node.sequence ?? [node] {
             do throws(SettingsFault) {
@@ -74,7 +74,7 @@ extension SettingsKey {
     /// A key that holds more than one value.
     static func tree(
         _ name: String, example: String, _ about: String, text: @escaping @Sendable (Settings) -> String?,
-        read: @escaping @Sendable (inout Settings, YAMLNode) -> [(YAMLPlace, String)]
+        read: @escaping @Sendable (inout Settings, YAMLNode) -> [(YAMLPosition, String)]
     ) -> SettingsKey {
         SettingsKey(
             path: split(name), about: about, example: example, required: false, isTree: true,

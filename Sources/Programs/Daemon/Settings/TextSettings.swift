@@ -8,8 +8,8 @@ import YAML
 
 extension Settings {
     /// Text messages, sent once a gateway is set.
-    public struct TextService: Sendable, Equatable {
-        public var gateways = TextGateways()
+    public struct SMSSettings: Sendable, Equatable {
+        public var gateways = SMSGateways()
         public var from: String?
         public var allowed: NumberPrefixes?
         public var userHour = 5
@@ -21,32 +21,32 @@ extension Settings {
         public init() {}
 
         /// What is named besides the countries is counted by itself.
-        public var limits: TextLimits {
-            TextLimits(
+        public var limits: SMSLimits {
+            SMSLimits(
                 allowed: allowed?.all ?? [], counted: gateways.all.flatMap { $0.prefixes + Array($0.cost.keys) },
                 userHour: userHour, userDay: userDay, prefixHour: prefixHour, prefixDay: prefixDay, day: day)
         }
     }
 
     /// A gateway as the settings describe it.
-    public struct TextGatewayForm: Sendable, Equatable {
+    public struct SMSGatewaySettings: Sendable, Equatable {
         public enum Kind: Sendable, Equatable {
-            case kannel(Web, username: String, method: Kannel.Method, smsc: String?)
-            case twilio(Web, account: String, key: String?, service: String?)
-            case plain(Web, Plain)
-            case smpp(Line)
-            case mail(Mailed)
+            case kannel(HTTPSettings, username: String, method: Kannel.Method, smsc: String?)
+            case twilio(HTTPSettings, account: String, key: String?, service: String?)
+            case plain(HTTPSettings, GenericHTTPSettings)
+            case smpp(SMPPSettings)
+            case mail(MailGatewaySettings)
         }
 
         /// What all have that are asked over HTTP.
-        public struct Web: Sendable, Equatable {
+        public struct HTTPSettings: Sendable, Equatable {
             public var url: String
             /// Trusted besides the system's authorities.
             public var authority: FileName?
         }
 
         /// What is agreed on with a gateway that speaks SMPP.
-        public struct Line: Sendable, Equatable {
+        public struct SMPPSettings: Sendable, Equatable {
             public var host: String
             public var port: UInt16
             public var isTLS = true
@@ -64,26 +64,26 @@ extension Settings {
         }
 
         /// What is handed to a mail server.
-        public struct Mailed: Sendable, Equatable {
+        public struct MailGatewaySettings: Sendable, Equatable {
             /// Nil is that of `mail`.
             public var url: SMTPAddress?
             public var authority: FileName?
             /// Nil is that of `mail`.
-            public var from: MailSender?
+            public var from: MailAddress?
             public var username: String?
             public var form: MailGateway.Form
         }
 
-        public struct Plain: Sendable, Equatable {
+        public struct GenericHTTPSettings: Sendable, Equatable {
             public var method: String
-            public var url: TextTemplate
-            public var fields: [PlainWeb.Field] = []
+            public var url: RequestTemplate
+            public var fields: [GenericHTTPDialect.Field] = []
             public var contentType = ""
-            public var escaping = TextTemplate.Escaping.none
-            public var body: TextTemplate?
+            public var escaping = RequestTemplate.Escaping.none
+            public var body: RequestTemplate?
             public var username: String?
             public var authorizes = false
-            public var rule = PlainWeb.Rule()
+            public var rule = GenericHTTPDialect.Rule()
         }
 
         public var name: String
@@ -110,18 +110,18 @@ extension Settings {
 }
 
 /// The gateways, and how they stand in the settings.
-public struct TextGateways: Sendable, Equatable {
-    public var all: [Settings.TextGatewayForm] = []
+public struct SMSGateways: Sendable, Equatable {
+    public var all: [Settings.SMSGatewaySettings] = []
     /// As YAML in one line.
     var written = "[]"
 
     public init() {}
 
-    public static func == (a: TextGateways, b: TextGateways) -> Bool { a.all == b.all }
+    public static func == (a: SMSGateways, b: SMSGateways) -> Bool { a.all == b.all }
 }
 
 /// `+49, +43`; `+` is every number.
-public struct NumberPrefixes: SettingsText {
+public struct NumberPrefixes: SettingsValue {
     public let all: [NumberPrefix]
 
     public init(settingsText text: String) throws(SettingsFault) {

@@ -2,7 +2,7 @@ import Curl
 import EventLoop
 
 /// Whom to turn to: `mailto:operator@example.com`, or an `https:` URL.
-public struct ContactText: SettingsText {
+public struct ContactText: SettingsValue {
     public let settingsText: String
 
     public init(settingsText text: String) throws(SettingsFault) {
@@ -17,7 +17,7 @@ public struct ContactText: SettingsText {
 }
 
 /// `10.20.0.0/16, fd00:20::/32`
-public struct AddressRanges: SettingsText {
+public struct AddressRanges: SettingsValue {
     public let all: [AddressRange]
 
     public init(settingsText text: String) throws(SettingsFault) {

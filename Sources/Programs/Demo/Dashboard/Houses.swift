@@ -13,24 +13,24 @@ import World
 ///
 /// The ports are bound before anything else is made, since the pages and their policies name them; until `open` every request
 /// waits.
-final class Houses {
-    struct House {
+final class Origins {
+    struct Origin {
         let origin: String
         let port: UInt16
-        let house: PageHouse
+        let house: PageResponder
     }
 
-    let theatre: House
-    let website: House
-    let phone: House
+    let theatre: Origin
+    let website: Origin
+    let phone: Origin
     let servers: [HTTP1Server]
     /// Which run this is, and no secret.
     let run: String
     private let secret: RunSecret
-    private let doors: [Door]
+    private let doors: [DeferredPages]
 
     init(port: UInt16?, loop: EventLoop, randomness: any Randomness, log: Log) throws(Failure) {
-        let doors = (0..<3).map { _ in Door() }
+        let doors = (0..<3).map { _ in DeferredPages() }
         var servers: [HTTP1Server] = []
         do throws(SystemFailure) {
             for (number, door) in doors.enumerated() {
@@ -46,14 +46,14 @@ final class Houses {
         }
         let ports = servers.map(\.port)
         let origins = ports.map { "http://localhost:\($0)" }
-        func house(_ number: Int, frames: [String] = [], _ files: [PageFile]) -> House {
-            House(
+        func house(_ number: Int, frames: [String] = [], _ files: [PageFile]) -> Origin {
+            Origin(
                 origin: origins[number], port: ports[number],
-                house: PageHouse(frames: frames, framedBy: number == 0 ? nil : origins[0], files: files))
+                house: PageResponder(frames: frames, framedBy: number == 0 ? nil : origins[0], files: files))
         }
-        theatre = house(0, frames: Array(origins[1...]), Theatre.files)
+        theatre = house(0, frames: Array(origins[1...]), Dashboard.files)
         website = house(1, Shop.files)
-        phone = house(2, Bridge.files)
+        phone = house(2, PhoneBackend.files)
         secret = RunSecret(theatre: ports[0], randomness: randomness)
         run = Hex.encode(randomness.bytes(16))
         self.doors = doors
@@ -65,12 +65,12 @@ final class Houses {
         for (door, (pages, house)) in zip(
             doors, [(theatre, self.theatre), (website, self.website), (phone, self.phone)])
         {
-            door.open(Gate(pages: pages, house: house.house, secret: secret))
+            door.open(AccessGate(pages: pages, house: house.house, secret: secret))
         }
         for server in servers { try server.start() }
     }
 
-    func address(of house: House, _ path: String = "/") -> String { secret.address(of: house.origin, path: path) }
+    func address(of house: Origin, _ path: String = "/") -> String { secret.address(of: house.origin, path: path) }
 
     static func address(port: UInt16) throws(SystemFailure) -> SocketAddress {
         guard let address = SocketAddress(host: "127.0.0.1", port: port) else {
@@ -81,7 +81,7 @@ final class Houses {
 }
 
 /// What a server shows that was bound before its pages were made.
-private final class Door: Pages {
+private final class DeferredPages: Pages {
     private let pages = Mutex<(any Pages)?>(nil)
 
     func open(_ pages: any Pages) { self.pages.withLock { $0 = pages } }

@@ -9,18 +9,18 @@ import World
 extension Demo {
     /// The demo as pages, until it is told to end.
     public static func show(
-        _ wish: Wish, randomness: any Randomness = SystemRandomness()
+        _ wish: Options, randomness: any Randomness = SystemRandomness()
     ) throws(Failure) -> Report {
         try run { loop, signals in await show(wish, on: loop, signals, randomness) }
     }
 
     private static func show(
-        _ wish: Wish, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
+        _ wish: Options, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
     ) async -> Result<Report, Failure> {
-        let story = Story(loop: loop, isShown: wish.tells)
+        let story = Narration(loop: loop, isShown: wish.tells)
         story.chapter("Twoefay, in a browser on this machine")
-        let show = Show(wish, loop: loop, story: story, randomness: randomness)
-        let curtain = Curtain<Result<Void, Failure>>()
+        let show = DashboardSession(wish, loop: loop, story: story, randomness: randomness)
+        let curtain = Completion<Result<Void, Failure>>()
         let (shared, sharedCurtain) = (LoopBound(show, on: loop), LoopBound(curtain, on: loop))
         loop.spawn {
             _ = await signals.next()
@@ -48,7 +48,7 @@ extension Demo {
         }
     }
 
-    private static func tell(_ opened: Show.Opened, _ story: Story, _ wish: Wish) {
+    private static func tell(_ opened: DashboardSession.Opened, _ story: Narration, _ wish: Options) {
         guard wish.tells else { return Program.say("\(JSONWriter.text(.object(opened.json)))\n") }
         story.chapter("Open this in a browser on this machine")
         story.lines([("start here", opened.theatre)])
@@ -63,7 +63,7 @@ extension Demo {
 }
 
 /// What runs while the demo is shown. Lives on its loop.
-final class Show {
+final class DashboardSession {
     struct Opened {
         let theatre: String
         let website: String
@@ -91,58 +91,58 @@ final class Show {
         (name: "guesses", text: "3"), (name: "push-limit", text: "100"), (name: "login-limit", text: "1000"),
     ]
 
-    private let wish: Demo.Wish
+    private let wish: Demo.Options
     private let loop: EventLoop
-    private let story: Story
+    private let story: Narration
     private let randomness: any Randomness
     private let log = Log(minimum: .error)
-    private let feed: Feed
+    private let feed: ActivityFeed
     private let inbox: PhoneInbox
-    private let camera = Camera()
-    private var stage: Stage?
+    private let camera = ScannedCode()
+    private var stage: Sandbox?
     private var servers: [HTTP1Server] = []
     private var mails: MailCatcher?
     private(set) var isOpen = false
 
-    init(_ wish: Demo.Wish, loop: EventLoop, story: Story, randomness: any Randomness) {
+    init(_ wish: Demo.Options, loop: EventLoop, story: Narration, randomness: any Randomness) {
         self.wish = wish
         self.loop = loop
         self.story = story
         self.randomness = randomness
-        feed = Feed(loop: loop)
+        feed = ActivityFeed(loop: loop)
         inbox = PhoneInbox(loop: loop, feed: feed, randomness: randomness)
     }
 
     var directory: String? { stage?.directory?.path }
 
     func open() async throws(Failure) -> Opened {
-        let houses = try Houses(port: wish.port, loop: loop, randomness: randomness, log: log)
+        let houses = try Origins(port: wish.port, loop: loop, randomness: randomness, log: log)
         servers += houses.servers
         let (feed, inbox, camera) = (feed, inbox, camera)
         let texts = textCatcher()
         let textPort = try serve(texts)
         let mailPort = try catchMails()
-        let plan = Stage.Plan(
+        let plan = Sandbox.Plan(
             storage: wish.storage, keeps: wish.keeps, policies: Self.policies, catchers: (mailPort, textPort))
-        let stage = Stage(
+        let stage = Sandbox(
             loop: loop, story: story, plan: plan, randomness: randomness, onPush: { inbox.bring($0) },
             onRequest: { feed.add($0) })
         self.stage = stage
         let access = try await stage.set()
         story.done(
             "A mail server on 127.0.0.1:\(mailPort) and an SMS gateway on 127.0.0.1:\(textPort) keep what comes.")
-        let switches = LoopBound(Switches(stage: stage, feed: feed, inbox: inbox, texts: texts), on: loop)
+        let switches = LoopBound(FaultSwitches(stage: stage, feed: feed, inbox: inbox, texts: texts), on: loop)
         do {
             let shop = try Shop(
                 access, house: houses.website.house, port: houses.website.port, loop: loop, randomness: randomness,
                 witness: { feed.add($0) }, shown: { camera.shows($0) })
             stage.whenStruck { await shop.close() }
-            let pipe = try RelayPipe(loop: loop, relay: access.relay, authority: access.authority)
+            let pipe = try RelayProxy(loop: loop, relay: access.relay, authority: access.authority)
             stage.whenStruck { await pipe.close() }
-            let bridge = Bridge(
+            let bridge = PhoneBackend(
                 house: houses.phone.house, origin: access.relay.text, run: houses.run, pipe: pipe, inbox: inbox,
                 camera: camera, feed: feed)
-            let theatre = Theatre(
+            let theatre = Dashboard(
                 house: houses.theatre.house, website: houses.website.origin, phone: houses.phone.origin, feed: feed,
                 switches: switches)
             try houses.open(theatre: theatre, website: shop, phone: bridge)
@@ -167,9 +167,9 @@ final class Show {
         mails?.stop()
     }
 
-    private func textCatcher() -> TextCatcher {
+    private func textCatcher() -> SMSCatcher {
         let (feed, inbox) = (feed, inbox)
-        return TextCatcher(
+        return SMSCatcher(
             loop: loop,
             taken: { text, isSlow in
                 feed.add(
@@ -183,9 +183,9 @@ final class Show {
             })
     }
 
-    private func serve(_ texts: TextCatcher) throws(Failure) -> UInt16 {
+    private func serve(_ texts: SMSCatcher) throws(Failure) -> UInt16 {
         do throws(SystemFailure) {
-            let server = try HTTP1Server(loop: loop, address: try Houses.address(port: 0), pages: texts, log: log)
+            let server = try HTTP1Server(loop: loop, address: try Origins.address(port: 0), pages: texts, log: log)
             servers.append(server)
             try server.start()
             return server.port

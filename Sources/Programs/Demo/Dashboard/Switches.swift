@@ -4,7 +4,7 @@ import FakeAPNs
 import JSON
 
 /// What a visitor may break, and mend again. Lives on its loop.
-final class Switches {
+final class FaultSwitches {
     enum Push: String {
         case up, down
     }
@@ -18,14 +18,14 @@ final class Switches {
     }
 
     private(set) var push = Push.up
-    private let stage: Stage
-    private let feed: Feed
+    private let stage: Sandbox
+    private let feed: ActivityFeed
     private let inbox: PhoneInbox
-    private let texts: TextCatcher
+    private let texts: SMSCatcher
     /// The relay is gone because somebody wanted it.
     private var isKilled = false
 
-    init(stage: Stage, feed: Feed, inbox: PhoneInbox, texts: TextCatcher) {
+    init(stage: Sandbox, feed: ActivityFeed, inbox: PhoneInbox, texts: SMSCatcher) {
         self.stage = stage
         self.feed = feed
         self.inbox = inbox
@@ -62,7 +62,7 @@ final class Switches {
     private func turn(_ push: Push) async {
         self.push = push
         await stage.pushService?.misbehave(
-            push == .up ? Mischief() : Mischief(rules: [.every(1, .refuse(.serviceUnavailable))]))
+            push == .up ? FaultPlan() : FaultPlan(rules: [.every(1, .refuse(.serviceUnavailable))]))
         feed.add(push == .up ? .pushUp : .pushDown)
     }
 

@@ -4,16 +4,16 @@ import HTTP1
 import JSON
 
 /// The page that shows website and phone beside each other, what is said between all of them, and the switches.
-final class Theatre: Pages {
-    private let house: PageHouse
+final class Dashboard: Pages {
+    private let house: PageResponder
     private let page: String
-    private let feed: Feed
-    private let switches: LoopBound<Switches>
+    private let feed: ActivityFeed
+    private let switches: LoopBound<FaultSwitches>
 
     /// - Parameters:
     ///   - website: the website's origin.
     ///   - phone: the phones' origin.
-    init(house: PageHouse, website: String, phone: String, feed: Feed, switches: LoopBound<Switches>) {
+    init(house: PageResponder, website: String, phone: String, feed: ActivityFeed, switches: LoopBound<FaultSwitches>) {
         self.house = house
         page = PageFile.theatreHTML.text.split(separator: "{{", omittingEmptySubsequences: false)
             .map { part in

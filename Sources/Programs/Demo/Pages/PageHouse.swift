@@ -2,7 +2,7 @@ import HTTP
 import JSON
 
 /// What all answers of one origin have in common: what its pages may load, who may show them in a frame, and its files.
-public struct PageHouse: Sendable {
+public struct PageResponder: Sendable {
     private let policy: String
     private let files: [String: PageFile]
 

@@ -2,7 +2,7 @@ import EventLoop
 import Synchronization
 
 /// Requests that are held until there is something new, or for so long as they may be.
-final class Bell: Sendable {
+final class LongPoll: Sendable {
     private struct State {
         var rings: UInt64 = 0
         var last: UInt64 = 0

@@ -5,20 +5,21 @@ import JSON
 
 /// What the phone's page talks to: it carries to the relay what the page has signed, and brings what a phone gets besides. It
 /// has no key of any phone's and could sign nothing itself.
-final class Bridge: Pages {
-    private let house: PageHouse
+final class PhoneBackend: Pages {
+    private let house: PageResponder
     private let origin: String
     private let run: String
-    private let pipe: RelayPipe
+    private let pipe: RelayProxy
     private let inbox: PhoneInbox
-    private let camera: Camera
-    private let feed: Feed
+    private let camera: ScannedCode
+    private let feed: ActivityFeed
 
     /// - Parameters:
     ///   - origin: the relay's, which phones sign for.
     ///   - run: which run of the demo this is; what a browser has kept of another is void.
     init(
-        house: PageHouse, origin: String, run: String, pipe: RelayPipe, inbox: PhoneInbox, camera: Camera, feed: Feed
+        house: PageResponder, origin: String, run: String, pipe: RelayProxy, inbox: PhoneInbox, camera: ScannedCode,
+        feed: ActivityFeed
     ) {
         self.house = house
         self.origin = origin

@@ -5,9 +5,9 @@ import Synchronization
 import World
 
 /// What everybody has said to everybody else, for who looks on.
-final class Feed: Sendable {
+final class ActivityFeed: Sendable {
     /// What happened that was no message.
-    enum Note: String, Sendable {
+    enum FeedEvent: String, Sendable {
         case relayStarted = "relay_started"
         case relayKilled = "relay_killed"
         case relayDied = "relay_died"
@@ -29,14 +29,14 @@ final class Feed: Sendable {
         var usernames: [String] = []
     }
 
-    let bell: Bell
+    let bell: LongPoll
     private let time: any TimeSource
     private let state = Mutex(State())
 
     static let most = 2000
 
     init(loop: EventLoop) {
-        bell = Bell(loop: loop)
+        bell = LongPoll(loop: loop)
         time = loop.time
     }
 
@@ -61,7 +61,7 @@ final class Feed: Sendable {
         add(Message(.pushService, .relay, request.answer, body: [:]))
     }
 
-    func add(_ note: Note, _ text: String? = nil) {
+    func add(_ note: FeedEvent, _ text: String? = nil) {
         var entry: JSONObject = ["note": .string(note.rawValue)]
         if let text { entry.set("text", .string(text)) }
         add(entry)

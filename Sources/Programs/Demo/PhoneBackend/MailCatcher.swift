@@ -47,7 +47,7 @@ final class SMTPConnection {
     private let fd: Int32
     private var session = SMTPSession()
     private var output: [UInt8] = []
-    private var watch: Watch?
+    private var watch: DescriptorWatcher?
     private let caught: (CaughtMail) -> Void
     private let ended: (SMTPConnection) -> Void
 

@@ -4,7 +4,7 @@ import Phone
 import TwoefayClient
 
 /// Told of every message that its owner sends or gets.
-public typealias Witness = @Sendable (Message) -> Void
+public typealias MessageObserver = @Sendable (Message) -> Void
 
 /// Who says what to whom.
 public struct Message: Sendable {
@@ -34,7 +34,7 @@ public struct Message: Sendable {
         self.phone = phone
     }
 
-    init(_ from: Party, _ to: Party, _ call: RelayLine.Call) {
+    init(_ from: Party, _ to: Party, _ call: RelayConnection.PhoneRequest) {
         self.init(
             from, to, "\(call.method) \(call.path)", fields: call.fields.map { "\($0.name): \($0.value)" },
             body: call.body)

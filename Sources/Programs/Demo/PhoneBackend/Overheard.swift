@@ -1,9 +1,9 @@
 import TwoefayClient
 
 /// A carrier whose every word is told to somebody.
-struct Overheard: Carrier {
-    let carrier: HTTP2Carrier
-    let witness: Witness
+struct ObservedTransport: RelayTransport {
+    let carrier: HTTP2Transport
+    let witness: MessageObserver
 
     func carry(_ call: RelayCall) async throws(CallFault) -> RelayReply {
         witness(Message(.website, .relay, call))

@@ -28,15 +28,15 @@ final class PhoneInbox: Sendable {
     /// What is kept of what came, and of what waits: of more, the oldest goes.
     static let most = 200
 
-    let bell: Bell
+    let bell: LongPoll
     /// Where the push service finds each phone.
     let pushTokens: [String]
-    private let feed: Feed
+    private let feed: ActivityFeed
     private let time: any TimeSource
     private let state = Mutex(State())
 
-    init(loop: EventLoop, feed: Feed, randomness: any Randomness) {
-        bell = Bell(loop: loop)
+    init(loop: EventLoop, feed: ActivityFeed, randomness: any Randomness) {
+        bell = LongPoll(loop: loop)
         pushTokens = Self.phones.map { _ in Hex.encode(randomness.bytes(32)) }
         time = loop.time
         self.feed = feed

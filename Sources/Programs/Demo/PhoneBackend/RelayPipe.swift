@@ -7,7 +7,7 @@ import World
 
 /// Requests that somebody else has made, carried to the relay as they are. No certificate is shown: a phone in a browser
 /// proves itself by what it signs. An actor that lives on its loop.
-actor RelayPipe {
+actor RelayProxy {
     private nonisolated let loop: EventLoop
     private nonisolated let relay: WebAddress
     private let tls: TLSClientContext

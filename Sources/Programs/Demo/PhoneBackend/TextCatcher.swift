@@ -5,7 +5,7 @@ import JSON
 import Synchronization
 
 /// A gateway for text messages that anybody's code could be handed to: it asks for no password, and sends nothing anywhere.
-final class TextCatcher: Pages {
+final class SMSCatcher: Pages {
     struct Text: Sendable {
         let to: String
         let from: String

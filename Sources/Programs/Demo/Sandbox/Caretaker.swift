@@ -5,7 +5,7 @@ import Glibc
 
 /// Cleans up where nobody else can any more: a shell that outlives us, if we are killed or crash, for just that. It reads
 /// from us what there is to clean up; the end of that without a word of farewell is its signal.
-final class Caretaker {
+final class CleanupProcess {
     private let pid: pid_t
     private let line: Int32
 

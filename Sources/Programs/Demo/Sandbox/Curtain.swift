@@ -1,5 +1,5 @@
 /// Falls once, for whatever reason comes first. Lives on its loop.
-final class Curtain<Outcome: Sendable> {
+final class Completion<Outcome: Sendable> {
     private var outcome: Outcome?
     private var waiting: CheckedContinuation<Outcome, Never>?
 

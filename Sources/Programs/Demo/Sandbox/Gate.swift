@@ -2,9 +2,9 @@ import HTTP
 import HTTP1
 
 /// Stands before the pages of an origin: takes the run's secret out of the address, and lets in who has brought it.
-struct Gate: Pages {
+struct AccessGate: Pages {
     let pages: any Pages
-    let house: PageHouse
+    let house: PageResponder
     let secret: RunSecret
 
     private static let open = [PageFile.baseCSS, .iconSVG].map { "/\($0.name)" }

@@ -5,7 +5,7 @@ import Relay
 import Storage
 import World
 
-extension Stage {
+extension Sandbox {
     /// As an operator does with `twoefay user unlock`: those of these users who are locked or frozen. Who it was.
     func unlock(_ usernames: [String]) async throws(Failure) -> [String] {
         guard let settings else { return [] }
@@ -17,7 +17,7 @@ extension Stage {
             do throws(StoreFailure) {
                 var unlocked: [String] = []
                 for name in usernames {
-                    guard let user = try store.runBlocking(Accounts.user(name, of: Stage.website)) else { continue }
+                    guard let user = try store.runBlocking(Accounts.user(name, of: Sandbox.website)) else { continue }
                     let operation = Operations(masterKey: masterKey, randomness: randomness).new()
                     let change = Locks.unlock(
                         user.id, from: [.locked, .frozen], by: .operator, at: now, as: operation)

@@ -1,7 +1,7 @@
 /// Where this machine's own addresses are, as a MaxMind database (format 2.0) of one network, 127.0.0.0/8. All who visit the
 /// demo's pages come from there, and no database of the world names it; so the phone shows a place as it does elsewhere,
 /// and a true one.
-enum OwnPlace {
+enum LoopbackLocation {
     static let name = "This machine"
 
     /// - Parameter time: when it is made, in seconds since 1970.

@@ -13,7 +13,7 @@ final class RelayProcess {
     private let loop: EventLoop
     private let logFile: Int32
     private let pipe: Int32
-    private var watch: Watch?
+    private var watch: DescriptorWatcher?
     private var partial: [UInt8] = []
     private var lines: [String] = []
     private var waiting: [(part: String, continuation: CheckedContinuation<Bool, Never>)] = []

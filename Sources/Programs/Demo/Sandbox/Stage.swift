@@ -10,7 +10,7 @@ import World
 
 /// What every demo needs: a throw-away installation, the relay that runs it, a push service, and a website that is known.
 /// Lives on its loop. Whatever became of it, `strike` leaves nothing behind.
-final class Stage {
+final class Sandbox {
     /// How this run's installation is set up.
     struct Plan {
         var storage: StorageText
@@ -39,12 +39,12 @@ final class Stage {
     private static let displayName = "The Shop"
 
     let loop: EventLoop
-    let story: Story
+    let story: Narration
     private let plan: Plan
     let randomness: any Randomness
     private let onPush: @Sendable (ReceivedPush) -> Void
     private let onRequest: @Sendable (RecordedRequest) -> Void
-    private var caretaker: Caretaker?
+    private var caretaker: CleanupProcess?
     private var closers: [() async -> Void] = []
     private var settingsPath = ""
     private(set) var settings: Settings?
@@ -58,7 +58,7 @@ final class Stage {
     ///   - onPush: called on the loop for every push that the push service accepts.
     ///   - onRequest: called for every request of it, whatever it gets.
     init(
-        loop: EventLoop, story: Story, plan: Plan, randomness: any Randomness,
+        loop: EventLoop, story: Narration, plan: Plan, randomness: any Randomness,
         onPush: @escaping @Sendable (ReceivedPush) -> Void,
         onRequest: @escaping @Sendable (RecordedRequest) -> Void = { _ in }
     ) {
@@ -72,7 +72,7 @@ final class Stage {
 
     func set() async throws(Failure) -> WebsiteAccess {
         let program = try RelayProcess.program()
-        let caretaker = try Caretaker()
+        let caretaker = try CleanupProcess()
         self.caretaker = caretaker
         let directory = try ScratchDirectory()
         self.directory = directory
@@ -164,7 +164,7 @@ final class Stage {
                 Files.resolve("AuthKey_\(team.keyID).p8", in: directory), try team.key.pem().reveal(), mode: 0o600)
             try Files.create(
                 Files.resolve("push-ca.pem", in: directory), try team.authority.certificatePEM(), mode: 0o644)
-            let places = OwnPlace.database(at: loop.time.now().seconds)
+            let places = LoopbackLocation.database(at: loop.time.now().seconds)
             try Files.create(Files.resolve("places.mmdb", in: directory), places, mode: 0o644)
             Files.remove(installation.settingsPath)
             try Files.create(
@@ -190,7 +190,7 @@ final class Stage {
               allow: ["+"]
               from: TheShop
               limits: {user_hour: 1000, user_day: 1000}
-              gateways: \(TextCatcher.settings(port: catchers.text))
+              gateways: \(SMSCatcher.settings(port: catchers.text))
 
             """
         do {

@@ -8,7 +8,7 @@ extension Shop {
     ///   - awaits: the page's script asks there whether there is something new.
     ///   - reloads: without a script the page is loaded again and again.
     func page(
-        _ visit: Visit, _ title: Words, _ body: HTML, status: Int = 200, awaits: String? = nil,
+        _ visit: PageRequest, _ title: ShopText, _ body: HTML, status: Int = 200, awaits: String? = nil,
         reloads: Bool = false, fields: [Fields.Field] = []
     ) -> Response {
         let notice: Session.Notice? =
@@ -54,7 +54,7 @@ extension Shop {
         return house.page(html.text, status: status, fields: cookies(visit) + fields)
     }
 
-    private func menu(_ visit: Visit) -> HTML {
+    private func menu(_ visit: PageRequest) -> HTML {
         guard visit.session.account != nil else {
             return """
                 <nav aria-label="\(visit(.menu))">
@@ -75,13 +75,13 @@ extension Shop {
     }
 
     /// The one where the visitor is, or something below it, is marked.
-    private func link(_ visit: Visit, _ path: String, _ text: Words) -> HTML {
+    private func link(_ visit: PageRequest, _ path: String, _ text: ShopText) -> HTML {
         let isHere = "\(visit.request.path)/".hasPrefix("\(path)/")
         let mark: HTML = isHere ? #" aria-current="page""# : ""
         return #"<a href="\#(path)"\#(mark)>\#(visit(text))</a>"#
     }
 
-    private func languages(_ visit: Visit) -> HTML {
+    private func languages(_ visit: PageRequest) -> HTML {
         let buttons = Language.allCases.map { language -> HTML in
             let pressed = language == visit.language ? "true" : "false"
             return """
@@ -98,7 +98,7 @@ extension Shop {
             """
     }
 
-    func chooseLanguage(_ visit: Visit) -> Response {
+    func chooseLanguage(_ visit: PageRequest) -> Response {
         sessions.change(visit.id) { $0.language = Language(rawValue: visit.field("language")) }
         let back = visit.form["back"] ?? ""
         return go(visit, to: Self.isOwnPath(back) ? back : "/")
@@ -116,14 +116,14 @@ extension Shop {
     // MARK: Other answers
 
     func go(
-        _ visit: Visit, to path: String, _ notice: Session.Notice? = nil, renewed: String? = nil,
+        _ visit: PageRequest, to path: String, _ notice: Session.Notice? = nil, renewed: String? = nil,
         fields: [Fields.Field] = []
     ) -> Response {
         if let notice { sessions.change(renewed ?? visit.id) { $0.notice = notice } }
         return house.redirect(to: path, fields: cookies(visit, renewed: renewed) + fields)
     }
 
-    func problem(_ visit: Visit, _ status: Int, _ text: Words, fields: [Fields.Field] = []) -> Response {
+    func problem(_ visit: PageRequest, _ status: Int, _ text: ShopText, fields: [Fields.Field] = []) -> Response {
         page(
             visit, .didNotWork,
             """
@@ -133,7 +133,7 @@ extension Shop {
     }
 
     /// The relay said no, or nothing. What somebody can do about it is to try again.
-    func trouble(_ visit: Visit, _ fault: CallFault) -> Response {
+    func trouble(_ visit: PageRequest, _ fault: CallFault) -> Response {
         if case .refused(let problem) = fault, ![429, 502, 503, 504].contains(problem.status) {
             return self.problem(visit, 500, .relayRefused(problem.requestID ?? "-"))
         }
@@ -150,14 +150,14 @@ extension Shop {
     // MARK: Forms
 
     struct Button {
-        let text: Words
+        let text: ShopText
         let style: String
 
-        init(_ text: Words, style: String = "primary") { (self.text, self.style) = (text, style) }
+        init(_ text: ShopText, style: String = "primary") { (self.text, self.style) = (text, style) }
     }
 
     /// With the session's token in it: a form of somebody else's has none.
-    func form(_ visit: Visit, _ action: String, _ fields: HTML, _ button: Button, style: String = "") -> HTML {
+    func form(_ visit: PageRequest, _ action: String, _ fields: HTML, _ button: Button, style: String = "") -> HTML {
         """
         <form method="post" action="\(action)" class="\(style)">
         <input type="hidden" name="token" value="\(visit.session.token)">
@@ -171,8 +171,8 @@ extension Shop {
     ///   - attributes: as they stand in the page.
     ///   - fault: what is wrong with what was typed.
     func field(
-        _ visit: Visit, _ name: String, _ label: Words, value: String = "", attributes: HTML = #"type="text""#,
-        hint: Words? = nil, fault: Words? = nil
+        _ visit: PageRequest, _ name: String, _ label: ShopText, value: String = "", attributes: HTML = #"type="text""#,
+        hint: ShopText? = nil, fault: ShopText? = nil
     ) -> HTML {
         // What is wrong may be just what was said before: once is enough.
         let hint = hint == fault ? nil : hint

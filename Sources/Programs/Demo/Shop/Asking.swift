@@ -5,8 +5,8 @@ import TwoefayClient
 /// browser that asked, and to show it what it asked to be given.
 extension Shop {
     func ask(
-        _ login: LoginRequest, for purpose: OpenQuestion.Purpose
-    ) async throws(CallFault) -> OpenQuestion {
+        _ login: LoginRequest, for purpose: PendingConfirmation.Purpose
+    ) async throws(CallFault) -> PendingConfirmation {
         let open = try await website.ask(login)
         return question(login.username, purpose, open.challenge, open.number) { [website] () throws(CallFault) in
             try await website.verdict(on: open, takesCodes: purpose.takesCodes)
@@ -15,17 +15,17 @@ extension Shop {
 
     /// It was the relay that asked: it wants this yes itself, and looks whether it was given when the call is repeated.
     func asked(
-        _ needed: Problem.NeededApproval, of account: String, for addition: OpenQuestion.Addition
-    ) -> OpenQuestion {
+        _ needed: Problem.NeededApproval, of account: String, for addition: PendingConfirmation.Addition
+    ) -> PendingConfirmation {
         question(account, .addition(addition), needed.challenge, needed.number) { [website] () throws(CallFault) in
             .init(outcome: try await website.end(of: needed.challenge))
         }
     }
 
     private func question(
-        _ account: String, _ purpose: OpenQuestion.Purpose, _ challenge: String, _ number: String?,
+        _ account: String, _ purpose: PendingConfirmation.Purpose, _ challenge: String, _ number: String?,
         _ wait: @escaping @Sendable () async throws(CallFault) -> Website.Verdict
-    ) -> OpenQuestion {
+    ) -> PendingConfirmation {
         let end = website.errands.begin { [sessions, customers] () -> Website.Verdict? in
             do throws(CallFault) {
                 let verdict = try await wait()
@@ -37,6 +37,6 @@ extension Shop {
                 return nil
             }
         }
-        return OpenQuestion(account: account, purpose: purpose, challenge: challenge, number: number, end: end)
+        return PendingConfirmation(account: account, purpose: purpose, challenge: challenge, number: number, end: end)
     }
 }

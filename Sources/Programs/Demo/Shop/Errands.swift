@@ -2,15 +2,15 @@ import EventLoop
 import Synchronization
 
 /// What the website does without a browser that waits for it. Each errand ends by itself, and all end with the website.
-final class Errands: Sendable {
-    private struct Errand {
+final class BackgroundTasks: Sendable {
+    private struct BackgroundTask {
         let cancel: @Sendable () -> Void
         let end: @Sendable () async -> Void
     }
 
     private struct State {
         var last = 0
-        var running: [Int: Errand] = [:]
+        var running: [Int: BackgroundTask] = [:]
         var isClosed = false
     }
 
@@ -29,7 +29,7 @@ final class Errands: Sendable {
                 self.over(number)
                 return value
             }
-            state.running[number] = Errand(cancel: { task.cancel() }, end: { _ = await task.value })
+            state.running[number] = BackgroundTask(cancel: { task.cancel() }, end: { _ = await task.value })
             if state.isClosed { task.cancel() }
             return task
         }

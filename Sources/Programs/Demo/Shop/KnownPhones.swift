@@ -4,7 +4,7 @@ import World
 
 /// What the website keeps of one customer's phones: the keys that are theirs, and the secrets of activations that a phone
 /// may still have read.
-struct KnownPhones {
+struct PinnedPhones {
     /// The relay's name for the customer.
     let token: String
     private(set) var phones: [PinnedPhone] = []

@@ -2,7 +2,7 @@ import HTTP
 import TwoefayClient
 
 /// What somebody can still log in with once a phone or an app has gone.
-struct WhatStays {
+struct RemainingFactors {
     let hasPhone: Bool
     private let codes: [RelayUser.OwnFactor]
 
@@ -25,7 +25,7 @@ struct WhatStays {
     var isStrong: Bool { hasPhone || codes.contains { [.totp, .hotp].contains($0.kind) } }
     var hasMessages: Bool { codes.contains { [.sms, .mail].contains($0.kind) } }
 
-    var ways: [Words] {
+    var ways: [ShopText] {
         (hasPhone ? [.stayPhone] : [])
             + codes.compactMap { factor in
                 switch factor.kind {
@@ -43,7 +43,7 @@ struct WhatStays {
 /// Nobody loses the last phone, or the last good thing to log in with, by one press.
 extension Shop {
     /// - Parameter loss: what is the last of its kind.
-    func warning(_ visit: Visit, _ loss: Words, _ stays: WhatStays) -> HTML {
+    func warning(_ visit: PageRequest, _ loss: ShopText, _ stays: RemainingFactors) -> HTML {
         let ways = stays.ways.map { way -> HTML in "<li>\(visit(way))</li>" }
         let left: HTML =
             ways.isEmpty
@@ -65,5 +65,5 @@ extension Shop {
     /// Goes with the form that stands below the warning, and with no other.
     static let warned: HTML = #"<input type="hidden" name="last" value="yes">"#
 
-    func isWarned(_ visit: Visit) -> Bool { visit.field("last") == "yes" }
+    func isWarned(_ visit: PageRequest) -> Bool { visit.field("last") == "yes" }
 }

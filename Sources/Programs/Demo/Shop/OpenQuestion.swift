@@ -3,7 +3,7 @@ import World
 
 /// What somebody is asked on their phone, and what is to be done once they have said yes. It lies in the visitor's session:
 /// whose session it is decides, never a challenge that a browser sends.
-struct OpenQuestion: Sendable, Equatable {
+struct PendingConfirmation: Sendable, Equatable {
     enum Purpose: Sendable, Equatable {
         /// The password was right.
         case login

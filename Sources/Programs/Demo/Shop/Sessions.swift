@@ -14,8 +14,8 @@ struct Session: Sendable {
     var language: Language?
     /// Whose name and second factor were right.
     var account: String?
-    var entrance: Entrance?
-    var question: OpenQuestion?
+    var entrance: LoginMethod?
+    var question: PendingConfirmation?
     /// For the next page, once.
     var notice: Notice?
     /// What stands on the screen for a phone to read.
@@ -30,7 +30,7 @@ struct Session: Sendable {
     }
 
     /// How somebody came in.
-    enum Entrance: Sendable, Equatable {
+    enum LoginMethod: Sendable, Equatable {
         case signUp
         case phone
         case code(Factor?)
@@ -39,7 +39,7 @@ struct Session: Sendable {
     struct Notice: Sendable, Equatable {
         enum Kind: String, Sendable { case good, bad, warn }
         let kind: Kind
-        let text: Words
+        let text: ShopText
     }
 }
 

@@ -2,7 +2,7 @@ import Bytes
 import HTTP
 
 /// One request, and whose it is.
-struct Visit: Sendable {
+struct PageRequest: Sendable {
     let request: Request
     /// Of the session.
     let id: String
@@ -36,7 +36,7 @@ struct Visit: Sendable {
     /// As the browser wishes, unless somebody chose.
     var language: Language { session.language ?? Language(accepted: request.fields["accept-language"]) }
 
-    func callAsFunction(_ words: Words) -> String { words.text(in: language) }
+    func callAsFunction(_ words: ShopText) -> String { words.text(in: language) }
 
     /// `Firefox on Linux`: what a phone can show of a browser, and somebody recognise.
     var browser: String? {

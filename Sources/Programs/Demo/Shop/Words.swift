@@ -1,6 +1,6 @@
 /// Every text of the website, by what it says. The two catalogues are English.swift and German.swift; the compiler sees that
 /// each has all of them.
-enum Words: Sendable, Hashable {
+enum ShopText: Sendable, Hashable {
     // The frame of every page.
     case skip, menu, toStart, back, cancel, confirm, goOn, copy, copied
     case logIn, logOut, loggedOut, signUp, members, phones, authenticator, recoveryCodes

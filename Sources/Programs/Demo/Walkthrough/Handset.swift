@@ -5,15 +5,15 @@ import Synchronization
 import World
 
 /// Somebody's phone in the play, which is told what its person wants.
-public final class Handset: Sendable {
+public final class ScriptedPhone: Sendable {
     /// Where the push service finds it.
     public let pushToken: String
     private let loop: EventLoop
     private let randomness: any Randomness
-    private let witness: Witness
+    private let witness: MessageObserver
     private let responder = Mutex<Responder?>(nil)
 
-    public init(loop: EventLoop, randomness: any Randomness, witness: @escaping Witness = { _ in }) {
+    public init(loop: EventLoop, randomness: any Randomness, witness: @escaping MessageObserver = { _ in }) {
         pushToken = Hex.encode(randomness.bytes(32))
         self.loop = loop
         self.randomness = randomness
@@ -39,7 +39,7 @@ public final class Handset: Sendable {
     }
 
     /// What the push rang for: the phone asks the relay for it, since the push is not to be believed.
-    public func look(at challenge: String) async throws(CallFailure) -> Question {
+    public func look(at challenge: String) async throws(CallFailure) -> ChallengePrompt {
         let pending = try await bound().pending()
         guard let question = pending.questions.first(where: { $0.challenge == challenge }) else {
             throw .unable(pending.refused.first?.reason ?? "what the phone rang for is not asked any more")
@@ -48,10 +48,12 @@ public final class Handset: Sendable {
     }
 
     /// What the phone shows when somebody takes it in hand.
-    public func asked() async throws(CallFailure) -> [Question] { try await bound().pending().questions }
+    public func asked() async throws(CallFailure) -> [ChallengePrompt] { try await bound().pending().questions }
 
     /// Signs what the person decided about what was shown. What the relay makes of it: `success` or `failure`.
-    public func answer(_ decision: Statement.Decision, to question: Question) async throws(CallFailure) -> String {
+    public func answer(_ decision: SignedStatement.Decision, to question: ChallengePrompt) async throws(CallFailure)
+        -> String
+    {
         try await bound().answer(decision, to: question)
     }
 
@@ -62,7 +64,7 @@ public final class Handset: Sendable {
         return phone
     }
 
-    private var telling: RelayLine.Witness {
+    private var telling: RelayConnection.Observer {
         let witness = witness
         return { said in
             switch said {

@@ -8,9 +8,9 @@ import World
 
 /// Three logins, as two people live through them. The one that is to expire begins first: the least that a question may
 /// live is a minute, and the others are played in it.
-struct Play {
+struct Walkthrough {
     /// A login that was played.
-    struct Ended: Sendable {
+    struct LoginResult: Sendable {
         let name: String
         let person: String
         let challenge: String
@@ -26,8 +26,8 @@ struct Play {
         }
     }
 
-    let stage: Stage
-    let story: Story
+    let stage: Sandbox
+    let story: Narration
     let website: Website
     let pushService: FakeAPNs
     let randomness: any Randomness
@@ -41,14 +41,14 @@ struct Play {
     /// A user with a phone.
     private struct Person {
         let name: String
-        let phone: Handset
+        let phone: ScriptedPhone
     }
 
     /// Time to look at a phone, so that it is seen that the website waits.
     private static let glance = Duration.seconds(2)
     private static let shortestLife = Duration.seconds(60)
 
-    func run() async throws -> [Ended] {
+    func run() async throws -> [LoginResult] {
         let (website, story) = (website, story)
         story.chapter("1. Two phones are bound, which is done once")
         let alice = try await bind("alice", to: "Alice's phone", isFirst: true)
@@ -86,7 +86,7 @@ struct Play {
         let countdown = countDown(to: forgotten.expiresAt)
         let (verdict, took) = await runOut
         countdown.stop()
-        let expired = Ended(
+        let expired = LoginResult(
             name: "expired", person: bob.name, challenge: forgotten.challenge,
             expected: Ending(login: .failure, reason: .expired), verdict: try verdict.get(), took: took)
         return [approved, denied, expired]
@@ -105,7 +105,7 @@ struct Play {
                     + "authority has the key that 'pin' names. It proves that it has its own by signing what it sends.")
         }
         let story = story
-        let phone = Handset(loop: stage.loop, randomness: randomness) { story.message($0) }
+        let phone = ScriptedPhone(loop: stage.loop, randomness: randomness) { story.message($0) }
         stage.whenStruck { phone.close() }
         try await phone.enrol(activation, name: phoneName)
         try await website.pinPhones(of: name)
@@ -119,8 +119,8 @@ struct Play {
 
     private func play(
         _ name: String, _ person: Person, from ip: String,
-        decide: (ShownContext, String?) -> Statement.Decision
-    ) async throws -> Ended {
+        decide: (ShownContext, String?) -> SignedStatement.Decision
+    ) async throws -> LoginResult {
         let asked = try await ask(person, from: ip)
         let (website, story) = (website, story)
         async let told = Self.end(of: asked, at: website, story)
@@ -136,7 +136,7 @@ struct Play {
             case .deny: Ending(login: .failure, reason: .denied, proof: .signed)
             case .fraud: Ending(login: .failure, reason: .fraud, proof: .signed)
             }
-        return Ended(
+        return LoginResult(
             name: name, person: person.name, challenge: asked.challenge, expected: expected,
             verdict: try verdict.get(), took: took)
     }
@@ -150,7 +150,7 @@ struct Play {
     }
 
     private static func end(
-        of asked: OpenLogin, at website: Website, _ story: Story
+        of asked: OpenLogin, at website: Website, _ story: Narration
     ) async -> (Result<Website.Verdict, CallFault>, Duration) {
         let start = story.elapsed
         let verdict: Result<Website.Verdict, CallFault>

@@ -9,23 +9,23 @@ import World
 extension Demo {
     /// Three logins in the terminal. Takes about a minute, and the calling thread.
     public static func play(
-        _ wish: Wish, randomness: any Randomness = SystemRandomness()
+        _ wish: Options, randomness: any Randomness = SystemRandomness()
     ) throws(Failure) -> Report {
         try run { loop, signals in await perform(wish, on: loop, signals, randomness) }
     }
 
     private static func perform(
-        _ wish: Wish, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
+        _ wish: Options, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
     ) async -> Result<Report, Failure> {
-        let story = Story(loop: loop, isShown: wish.tells)
-        let plan = Stage.Plan(storage: wish.storage, keeps: wish.keeps, policies: [("number", "2")])
-        let stage = Stage(
+        let story = Narration(loop: loop, isShown: wish.tells)
+        let plan = Sandbox.Plan(storage: wish.storage, keeps: wish.keeps, policies: [("number", "2")])
+        let stage = Sandbox(
             loop: loop, story: story, plan: plan, randomness: randomness,
             onPush: { push in
                 story.message(
                     Message(.relay, .pushService, "POST /3/device/\(push.deviceToken.prefix(12))…", body: push.payload))
             })
-        let curtain = Curtain<Result<[Play.Ended], Failure>>()
+        let curtain = Completion<Result<[Walkthrough.LoginResult], Failure>>()
         let (sharedStage, sharedCurtain) = (LoopBound(stage, on: loop), LoopBound(curtain, on: loop))
         stage.relayIsGone = { sharedCurtain.value.fall(.failure(gone(sharedStage.value.relay))) }
         loop.spawn {
@@ -42,8 +42,8 @@ extension Demo {
     }
 
     private static func play(
-        on stage: Stage, _ randomness: any Randomness
-    ) async -> Result<[Play.Ended], Failure> {
+        on stage: Sandbox, _ randomness: any Randomness
+    ) async -> Result<[Walkthrough.LoginResult], Failure> {
         let story = stage.story
         story.chapter("Twoefay, played on this machine")
         story.say(
@@ -61,7 +61,7 @@ extension Demo {
                 throw Failure(.failed, "the website's certificate does not work: \(error)", next: "Try again.")
             }
             stage.whenStruck { await website.close() }
-            let play = Play(
+            let play = Walkthrough(
                 stage: stage, story: story, website: website, pushService: pushService, randomness: randomness)
             do {
                 return .success(try await play.run())
@@ -83,7 +83,7 @@ extension Demo {
     }
 
     private static func report(
-        _ played: Result<[Play.Ended], Failure>, _ stage: Stage, _ story: Story, keeps: Bool
+        _ played: Result<[Walkthrough.LoginResult], Failure>, _ stage: Sandbox, _ story: Narration, keeps: Bool
     ) -> Result<Report, Failure> {
         let kept = keeps ? stage.directory?.path : nil
         if case .success(let logins) = played {
@@ -120,7 +120,7 @@ extension Demo {
     }
 }
 
-extension Play.Ended {
+extension Walkthrough.LoginResult {
     fileprivate var json: JSONValue {
         .object([
             "login": .string(name), "user": .string(person), "challenge": .string(challenge),

@@ -4,7 +4,7 @@ import Synchronization
 import World
 
 /// What has happened so far: told to whoever watches the terminal, and kept for who asked for JSON.
-final class Story: Sendable {
+final class Narration: Sendable {
     private struct State {
         var steps: [JSONValue] = []
     }

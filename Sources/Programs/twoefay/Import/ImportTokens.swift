@@ -6,7 +6,7 @@ import TokenFiles
 import World
 
 extension Tool {
-    static let importTokens = Verb(
+    static let importTokens = Subcommand(
         command: Command(
             "import", "Gives users of a website the tokens (TOTP, HOTP) that a file of their maker describes.",
             operands: [.init("FILE", "Key containers (PSKC, RFC 6030), or a table (CSV).")],
@@ -30,8 +30,8 @@ extension Tool {
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
-        let input = try SeedInput(invocation)
-        let desk = try OperatorsDesk(settings)
+        let input = try TokenFileInput(invocation)
+        let desk = try OperatorStore(settings)
         defer { desk.close() }
         guard let name = invocation.value("website") else {
             throw Failure(

@@ -6,7 +6,7 @@ import TokenFiles
 import World
 
 /// What `import` is given, read to its end before the store is asked anything.
-struct SeedInput {
+struct TokenFileInput {
     /// A token, and the user whose it is.
     struct Owned {
         let username: String
@@ -27,7 +27,7 @@ struct SeedInput {
         do throws(SeedFaults) {
             switch format {
             case .pskc: file = try PSKCReader.read(bytes, key: key, at: now)
-            case .csv: file = try CSVSeeds.read(bytes)
+            case .csv: file = try CSVTokenReader.read(bytes)
             }
         } catch {
             throw Self.failure(path, error)
@@ -63,7 +63,7 @@ struct SeedInput {
 
     private static func read(_ path: String) throws(Failure) -> [UInt8] {
         do throws(Files.Problem) {
-            return try Files.read(path, atMost: CSVSeeds.mostBytes)
+            return try Files.read(path, atMost: CSVTokenReader.mostBytes)
         } catch {
             throw Failure(.failed, error.text, next: "Nothing was changed. Name a file that can be read.")
         }
@@ -72,7 +72,7 @@ struct SeedInput {
     private static func map(_ path: String) throws(Failure) -> [String: String] {
         let bytes = try read(path)
         do throws(SeedFaults) {
-            return try CSVSeeds.readMap(bytes)
+            return try CSVTokenReader.readMap(bytes)
         } catch {
             throw failure(path, error)
         }

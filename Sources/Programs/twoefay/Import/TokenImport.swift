@@ -9,14 +9,14 @@ import World
 
 /// From tokens and their users to factors in the store.
 struct TokenImport {
-    private enum Deed {
+    private enum Action {
         case add, replace, keep
     }
 
     private struct Item {
-        let owned: SeedInput.Owned
+        let owned: TokenFileInput.Owned
         let user: UserID
-        let deed: Deed
+        let deed: Action
         let meeting: FactorImport.Meeting
     }
 
@@ -26,14 +26,14 @@ struct TokenImport {
     private static let many = 1000
 
     let website: Websites.Listed
-    let desk: OperatorsDesk
+    let desk: OperatorStore
     let sealer: Sealer
     let replaces: Bool
     private var items: [Item] = []
     private var unknown: [String] = []
-    private var done: [Deed: Int] = [:]
+    private var done: [Action: Int] = [:]
 
-    init(website: Websites.Listed, desk: OperatorsDesk, sealer: Sealer, replaces: Bool) {
+    init(website: Websites.Listed, desk: OperatorStore, sealer: Sealer, replaces: Bool) {
         self.website = website
         self.desk = desk
         self.sealer = sealer
@@ -42,7 +42,7 @@ struct TokenImport {
 
     /// Nothing is changed here; if a user is missing, nothing will be.
     mutating func plan(
-        _ owned: [SeedInput.Owned], skippingUnknown: Bool, file: String
+        _ owned: [TokenFileInput.Owned], skippingUnknown: Bool, file: String
     ) throws(Failure) {
         for start in stride(from: 0, to: owned.count, by: Self.chunk) {
             let some = owned[start..<min(start + Self.chunk, owned.count)]
@@ -68,8 +68,8 @@ struct TokenImport {
         for item in items { done[item.deed, default: 0] += 1 }
     }
 
-    private func item(_ owned: SeedInput.Owned, _ subject: FactorImport.Subject) -> Item {
-        func item(_ deed: Deed, _ meeting: FactorImport.Meeting) -> Item {
+    private func item(_ owned: TokenFileInput.Owned, _ subject: FactorImport.Subject) -> Item {
+        func item(_ deed: Action, _ meeting: FactorImport.Meeting) -> Item {
             Item(owned: owned, user: subject.user, deed: deed, meeting: meeting)
         }
         guard let held = subject.held else { return item(.add, .keep) }
@@ -127,7 +127,7 @@ struct TokenImport {
     }
 
     func report(remarks: [String], isRehearsal: Bool) -> Report {
-        func count(_ deed: Deed) -> Int { done[deed] ?? 0 }
+        func count(_ deed: Action) -> Int { done[deed] ?? 0 }
         var lines = [
             isRehearsal
                 ? "Nothing was changed. Without --dry-run, \(website.name) would get:"

@@ -9,7 +9,7 @@ import Phone
 import World
 
 extension Tool {
-    static let enrolPhone = Verb(
+    static let enrolPhone = Subcommand(
         command: Command(
             "phone enrol", "Binds a phone: makes its key, and proves to the relay that it has it.",
             operands: [.init("URI", "The activation, twoefay://enrol?…; - reads it from standard input.")],
@@ -37,7 +37,7 @@ extension Tool {
         let patience = try patience(invocation, help)
         let keyring = try Keyring(invocation)
         let entry = try begun(activation, invocation, keyring)
-        let telling = Telling(invocation)
+        let telling = PhoneOutput(invocation)
         let (bound, code) = try onLoop { loop throws(Failure) in
             try await bind(entry, keyring, within: patience, on: loop, telling)
         }
@@ -116,7 +116,8 @@ extension Tool {
     ///
     /// - Returns: without a revocation code where it was bound before, and the answer that had one was lost.
     private static func bind(
-        _ entry: Keyring.Entry, _ keyring: Keyring, within patience: Duration, on loop: EventLoop, _ telling: Telling
+        _ entry: Keyring.Entry, _ keyring: Keyring, within patience: Duration, on loop: EventLoop,
+        _ telling: PhoneOutput
     ) async throws(Failure) -> (Enrolment, revocationCode: String?) {
         let limit = loop.time.instant() + patience
         do throws(CallFailure) {
@@ -157,7 +158,7 @@ extension Tool {
     }
 
     /// What the person needs to approve, on a phone that is bound already: the same key must be shown there.
-    private static func tell(_ telling: Telling, device: String, number: String?, thumbprint: String) {
+    private static func tell(_ telling: PhoneOutput, device: String, number: String?, thumbprint: String) {
         let words = number.map { ", with the number \($0)" } ?? ""
         telling(
             "Waiting until you approve this phone on another one\(words). Its key is shown there: \(thumbprint)",

@@ -10,7 +10,7 @@ import World
 
 /// The commands about the phone itself, rather than about what is asked.
 extension Tool {
-    static let listPhones = Verb(
+    static let listPhones = Subcommand(
         command: Command("phone list", "Lists the phones that are bound here.", options: [Keyring.option])
     ) { invocation throws(Failure) in
         let keyring = try Keyring(invocation)
@@ -30,7 +30,7 @@ extension Tool {
             json: .object(["phones": .array(entries.map { .object($0.json) })]))
     }
 
-    static let showPhone = Verb(
+    static let showPhone = Subcommand(
         command: Command(
             "phone show", "Shows one phone: who it is for the relay, and its public key.",
             options: [Keyring.option, Keyring.choice])
@@ -43,7 +43,7 @@ extension Tool {
         return Report(lines.joined(separator: "\n"), json: .object(object))
     }
 
-    static let changePhone = Verb(
+    static let changePhone = Subcommand(
         command: Command(
             "phone change", "Tells the relay another name or push token of the phone, or renews its certificate.",
             options: [
@@ -83,7 +83,7 @@ extension Tool {
             "The relay knows it. The certificate lasts until \(until).", json: .object(saved.json))
     }
 
-    static let unbindPhone = Verb(
+    static let unbindPhone = Subcommand(
         command: Command(
             "phone unbind", "Has the relay forget the phone, and removes its key.",
             options: [
@@ -122,7 +122,7 @@ extension Tool {
             ]))
     }
 
-    static let revokePhone = Verb(
+    static let revokePhone = Subcommand(
         command: Command(
             "phone revoke", "Unbinds a lost phone, from anywhere, with the code that was shown when it was bound.",
             operands: [.init("CODE", "The revocation code; - reads it from standard input.")],

@@ -3,7 +3,7 @@ import Phone
 
 /// Whoever runs a command that answers once: sees what is asked before anything is signed, and is asked where there is
 /// somebody to ask.
-struct Person: Sendable {
+struct ConsentPrompt: Sendable {
     /// With `--json`, a program reads what would be shown.
     private let isProgram: Bool
     let isThere: Bool
@@ -13,7 +13,7 @@ struct Person: Sendable {
         isThere = Keyboard.isTerminal && !isProgram
     }
 
-    func sees(_ question: Question) {
+    func sees(_ question: ChallengePrompt) {
         if !isProgram { Program.say(question.shown + "\n") }
     }
 
@@ -30,7 +30,7 @@ struct Person: Sendable {
         }
     }
 
-    func number(_ question: Question) throws(Failure) -> String {
+    func number(_ question: ChallengePrompt) throws(Failure) -> String {
         guard isThere else {
             throw Failure(
                 .usage, "a number is asked for, and there is nobody to ask: standard input is no terminal",

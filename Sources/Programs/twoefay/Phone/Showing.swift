@@ -3,7 +3,7 @@ import Phone
 import World
 
 /// A request as the person sees it.
-extension Question {
+extension ChallengePrompt {
     var shown: String {
         var rows = context.lines.map { (label: $0.label, text: $0.value) }
         rows.append((label: "time left", text: "\(max(0, timeLeft.wholeMilliseconds / 1000)) s"))

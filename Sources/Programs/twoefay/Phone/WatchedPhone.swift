@@ -7,8 +7,8 @@ import Phone
 import World
 
 /// One phone that asks its relay again and again what there is. Lives on its loop.
-final class WatchedPhone {
-    private let watching: Watching
+final class PolledPhone {
+    private let watching: PhoneSession
     private let loop: EventLoop
     private let entry: Keyring.Entry
     private var responder: Responder
@@ -20,7 +20,7 @@ final class WatchedPhone {
     private static let pause: Duration = .seconds(2)
     private static let longestPause: Duration = .seconds(30)
 
-    init(_ entry: Keyring.Entry, of watching: Watching) throws(Failure) {
+    init(_ entry: Keyring.Entry, of watching: PhoneSession) throws(Failure) {
         self.entry = entry
         self.watching = watching
         loop = watching.loop
@@ -53,10 +53,10 @@ final class WatchedPhone {
     }
 
     /// True the first time.
-    func isNew(_ question: Question) -> Bool { known.insert(question.challenge).inserted }
+    func isNew(_ question: ChallengePrompt) -> Bool { known.insert(question.challenge).inserted }
 
     func answer(
-        _ decision: Statement.Decision, to question: Question, uv: Statement.Presence
+        _ decision: SignedStatement.Decision, to question: ChallengePrompt, uv: SignedStatement.UserVerification
     ) async throws(CallFailure) -> String {
         try await responder.answer(decision, to: question, uv: uv)
     }

@@ -6,10 +6,10 @@ import World
 
 /// Some phones and their person: each phone asks its relay, and what is asked comes before the person, one at a time.
 /// Lives on its loop.
-final class Watching {
-    struct Wish: Sendable {
+final class PhoneSession {
+    struct Options: Sendable {
         let identity: Responder.Identity
-        let uv: Statement.Presence
+        let uv: SignedStatement.UserVerification
         /// Nil: a person decides.
         let auto: Auto?
         let number: String?
@@ -18,23 +18,23 @@ final class Watching {
 
     /// A request, and the phone that can answer it.
     private struct Item {
-        let phone: WatchedPhone
-        let question: Question
+        let phone: PolledPhone
+        let question: ChallengePrompt
     }
 
-    let wish: Wish
+    let wish: Options
     let keyring: Keyring
     let loop: EventLoop
-    let telling: Telling
+    let telling: PhoneOutput
     private let keyboard: Keyboard
-    private var phones: [WatchedPhone] = []
+    private var phones: [PolledPhone] = []
     private var queue: [Item] = []
     private var current: Item?
     private var answered: Int64 = 0
     private var end: Result<Report, Failure>?
     private var waiting: CheckedContinuation<Result<Report, Failure>, Never>?
 
-    init(_ wish: Wish, keyring: Keyring, loop: EventLoop, telling: Telling) throws(Failure) {
+    init(_ wish: Options, keyring: Keyring, loop: EventLoop, telling: PhoneOutput) throws(Failure) {
         self.wish = wish
         self.keyring = keyring
         self.loop = loop
@@ -47,7 +47,7 @@ final class Watching {
     }
 
     func run(_ entries: [Keyring.Entry], until signals: Signals) async throws(Failure) -> Report {
-        for entry in entries { phones.append(try WatchedPhone(entry, of: self)) }
+        for entry in entries { phones.append(try PolledPhone(entry, of: self)) }
         let titles = entries.map(\.title).joined(separator: ", ")
         telling(
             "Watching for \(titles). Ctrl-C ends it.", "watching",
@@ -74,7 +74,7 @@ final class Watching {
     // MARK: What phones tell
 
     /// All that a phone is asked now.
-    func offer(_ questions: [Question], to phone: WatchedPhone) {
+    func offer(_ questions: [ChallengePrompt], to phone: PolledPhone) {
         let open = Set(questions.map(\.challenge))
         queue.removeAll { $0.phone === phone && !open.contains($0.question.challenge) }
         if let current, current.phone === phone, !open.contains(current.question.challenge) { keyboard.giveUp() }
@@ -83,7 +83,7 @@ final class Watching {
     }
 
     /// A phone that is of no use any more. The others go on.
-    func drop(_ phone: WatchedPhone, _ failure: Failure) {
+    func drop(_ phone: PolledPhone, _ failure: Failure) {
         phones.removeAll { $0 === phone }
         guard !phones.isEmpty else { return finish(.failure(failure)) }
         phone.tell(failure.text, "trouble", ["error": .string(failure.message)])
@@ -136,14 +136,14 @@ final class Watching {
     }
 
     private enum Choice {
-        case decision(Statement.Decision)
+        case decision(SignedStatement.Decision)
         case ignore
         /// The time was over, or somebody else has answered.
         case nothing
         case broken(Failure)
     }
 
-    private func choice(about question: Question) async -> Choice {
+    private func choice(about question: ChallengePrompt) async -> Choice {
         let needsNumber = question.context.numberDigits > 0
         switch wish.auto {
         case .ignore: return .ignore
@@ -162,7 +162,7 @@ final class Watching {
         }
     }
 
-    private func personsChoice(about question: Question, needsNumber: Bool) async -> Choice {
+    private func personsChoice(about question: ChallengePrompt, needsNumber: Bool) async -> Choice {
         while true {
             guard let line = await typed("[a]pprove, [d]eny, [f]raud (this was not me), [i]gnore: ") else {
                 return personIsGone()
@@ -211,7 +211,7 @@ final class Watching {
     }
 }
 
-extension Statement.Decision {
+extension SignedStatement.Decision {
     var told: String {
         switch self {
         case .approve: "Approved"

@@ -7,12 +7,12 @@ import Webhooks
 import World
 
 extension Tool {
-    static let tendCallback = Verb(
+    static let tendCallback = Subcommand(
         command: Command(
             "website callback", "Changes a callback's secret, tries the callback out, and has it called or not.",
             operands: [
                 .init("NAME", "A website that 'website list' shows."),
-                .init("ACTION", "One of: \(CallbackAction.allCases.map(\.rawValue).joined(separator: ", "))."),
+                .init("ACTION", "One of: \(WebhookAction.allCases.map(\.rawValue).joined(separator: ", "))."),
             ],
             options: [
                 .init("at-once", .nothing, "With secret: the one before counts no more, for others have seen it."),
@@ -31,11 +31,11 @@ extension Tool {
                   twoefay --config /etc/twoefay/twoefay.yaml website callback shop secret --out /root
                 """)
     ) { invocation throws(Failure) in
-        let action = try CallbackAction(invocation)
+        let action = try WebhookAction(invocation)
         let settings = try Settings.load(invocation)
-        let desk = try OperatorsDesk(settings)
+        let desk = try OperatorStore(settings)
         defer { desk.close() }
-        let callback = try TendedCallback(desk.website(named: invocation.operand(0)), desk)
+        let callback = try WebhookEndpointCommands(desk.website(named: invocation.operand(0)), desk)
         switch action {
         case .secret: return try callback.rotate(invocation)
         case .disable: return try callback.disable()
@@ -46,13 +46,13 @@ extension Tool {
     }
 }
 
-private enum CallbackAction: String, CaseIterable {
+private enum WebhookAction: String, CaseIterable {
     case secret, disable, enable, test, replay
 
     init(_ invocation: Invocation) throws(Failure) {
         let word = invocation.operand(1)
         let next = "Run 'twoefay website callback --help' for what it takes."
-        guard let action = CallbackAction(rawValue: word) else {
+        guard let action = WebhookAction(rawValue: word) else {
             let words = Self.allCases.map(\.rawValue)
             let near = Spelling.nearest(to: word, among: words).map { "; did you mean \($0)?" } ?? ""
             throw Failure(.usage, "ACTION \(word) is none of \(words.joined(separator: ", "))\(near)", next: next)
@@ -65,32 +65,32 @@ private enum CallbackAction: String, CaseIterable {
     }
 }
 
-extension OperatorsDesk {
+extension OperatorStore {
     /// All that a website is to be told is due now.
     func hastenCalls(of website: WebsiteID) throws(Failure) {
-        var next: Timestamp? = Callbacks.farthest
-        for _ in 0..<Callbacks.mostHastened {
+        var next: Timestamp? = WebhookEndpoints.farthest
+        for _ in 0..<WebhookEndpoints.mostHastened {
             guard let upTo = next else { return }
-            next = try read(Callbacks.hasten(website, at: now, upTo: upTo))
+            next = try read(WebhookEndpoints.hasten(website, at: now, upTo: upTo))
         }
     }
 }
 
 /// A callback that is there, at the operator's desk.
-struct TendedCallback {
+struct WebhookEndpointCommands {
     let name: String
     let id: WebsiteID
     let url: String
-    let view: Callbacks.View
-    let desk: OperatorsDesk
+    let view: WebhookEndpoints.View
+    let desk: OperatorStore
 
-    init(_ website: Websites.Listed, _ desk: OperatorsDesk) throws(Failure) {
+    init(_ website: Websites.Listed, _ desk: OperatorStore) throws(Failure) {
         guard let url = website.traits.callback else {
             throw Failure(
                 .notFound, "\(website.name) has no callback",
                 next: "'twoefay website edit \(website.name) --callback URL' gives it one, and makes its secret.")
         }
-        guard let view = try desk.read(Callbacks.find(website.id)) else {
+        guard let view = try desk.read(WebhookEndpoints.find(website.id)) else {
             throw Failure(
                 .notFound, "the callback of \(website.name) has no secret",
                 next: "'twoefay website edit \(website.name) --callback \(url.asShellWord)' makes one.")
@@ -124,7 +124,7 @@ struct TendedCallback {
                 next: "Nothing was changed. Choose another directory with --out, or move that file away.")
         }
         try change(writing: path) { operation in
-            Callbacks.rotate(
+            WebhookEndpoints.rotate(
                 id, from: view.sealed, to: sealed, formerUntil: secrets.former?.until, at: desk.now, as: operation)
         }
         let until = secrets.former?.until
@@ -167,7 +167,7 @@ struct TendedCallback {
     // MARK: Whether it is called
 
     func disable() throws(Failure) -> Report {
-        guard try desk.run({ Callbacks.disable(id, at: desk.now, as: $0) }) else {
+        guard try desk.run({ WebhookEndpoints.disable(id, at: desk.now, as: $0) }) else {
             throw Failure(
                 .conflict, "\(name) is disabled already\(try since())",
                 next: "Nothing was changed. 'twoefay website callback \(name) enable' has it called again.")
@@ -182,7 +182,7 @@ struct TendedCallback {
     func enable() throws(Failure) -> Report {
         // In front of it: whoever is stopped in between finds it disabled, and enables it once more.
         if view.standing.isDisabled { try desk.hastenCalls(of: id) }
-        guard try desk.run({ Callbacks.enable(id, at: desk.now, as: $0) }) else {
+        guard try desk.run({ WebhookEndpoints.enable(id, at: desk.now, as: $0) }) else {
             throw Failure(
                 .conflict, "\(name) is enabled already: it is called",
                 next:
@@ -206,7 +206,7 @@ struct TendedCallback {
     }
 
     private func since() throws(Failure) -> String {
-        guard case .disabled(let reason, let since)? = try desk.read(Callbacks.find(id))?.standing.state else {
+        guard case .disabled(let reason, let since)? = try desk.read(WebhookEndpoints.find(id))?.standing.state else {
             return ""
         }
         return ", since \(since.rfc3339): \(reason.shown)"
@@ -225,11 +225,11 @@ struct TendedCallback {
                     .usage, "--since \(text) is no time", next: "It is UTC, as 2026-11-22 or 2026-11-22T08:00:00Z.")
             }
         }
-        let count = try desk.read(Callbacks.countDead(id, since: since, until: desk.now))
+        let count = try desk.read(WebhookEndpoints.countDead(id, since: since, until: desk.now))
         let json: JSONValue = .object(["website": .string(name), "replayed": .integer(count)])
         guard count > 0 else { return Report("Nothing was given up that \(name) was to be told.", json: json) }
-        _ = try desk.run { Callbacks.replay(id, at: desk.now, as: $0) }
-        while try desk.read(Callbacks.replayDead(id, since: since, at: desk.now)) {}
+        _ = try desk.run { WebhookEndpoints.replay(id, at: desk.now, as: $0) }
+        while try desk.read(WebhookEndpoints.replayDead(id, since: since, at: desk.now)) {}
         return Report(
             "\(count) to be tried again, "
                 + (view.standing.isDisabled

@@ -5,7 +5,7 @@ import Webhooks
 import World
 
 /// How it stands with a callback, as operators are shown it.
-extension CallStanding {
+extension WebhookHealth {
     var word: String {
         switch state {
         case .working: "working"
@@ -39,7 +39,7 @@ extension CallStanding {
     }
 }
 
-extension CallStanding.Reason {
+extension WebhookHealth.Reason {
     var shown: String {
         switch self {
         case .failures: "nothing arrived for days"
@@ -49,7 +49,7 @@ extension CallStanding.Reason {
     }
 }
 
-extension Callbacks.View {
+extension WebhookEndpoints.View {
     /// A line each about how it stands, the secrets, and what waits.
     func lines(of name: String, at now: Timestamp) -> [String] {
         var lines = [standing.shown]

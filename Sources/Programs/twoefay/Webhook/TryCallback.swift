@@ -10,19 +10,19 @@ import Webhooks
 import World
 
 /// A call now, from this machine, that means nothing: whether a website takes what it is told.
-extension TendedCallback {
+extension WebhookEndpointCommands {
     static let testEvent = "twoefay.test"
 
     func test() throws(Failure) -> Report {
         let time = SystemTime()
         let secrets = try desk.settings.loadMasterKey().open(view, of: id)
-        let courier = try Materials.load(desk.settings, at: desk.now).callbacks.courier(
+        let courier = try LoadedFiles.load(desk.settings, at: desk.now).callbacks.courier(
             time: time, log: Log(minimum: .error))
         defer { courier.close() }
-        guard let event = ErrandID(SystemRandomness().bytes(16)) else { preconditionFailure("16 bytes are an id") }
-        let body = CallBody.text(Self.testEvent, at: desk.now, ["website": .string(name)])
-        let call = Call(event, to: url, body, signedWith: secrets, at: time.now())
-        let outcome: CallOutcome
+        guard let event = OutboxEntryID(SystemRandomness().bytes(16)) else { preconditionFailure("16 bytes are an id") }
+        let body = WebhookBody.text(Self.testEvent, at: desk.now, ["website": .string(name)])
+        let call = WebhookRequest(event, to: url, body, signedWith: secrets, at: time.now())
+        let outcome: WebhookOutcome
         do throws(SystemFailure) {
             outcome = try EventLoop.run("callback", time: time) { _ in await courier.call(call) }
         } catch {
@@ -31,7 +31,7 @@ extension TendedCallback {
         return report(outcome, event)
     }
 
-    private func report(_ outcome: CallOutcome, _ event: ErrandID) -> Report {
+    private func report(_ outcome: WebhookOutcome, _ event: OutboxEntryID) -> Report {
         let code = outcome.exitCode
         var lines = [
             code == .ok
@@ -53,7 +53,7 @@ extension TendedCallback {
     }
 }
 
-extension CallOutcome {
+extension WebhookOutcome {
     fileprivate var status: Int? { if case .answered(let status, _) = self { status } else { nil } }
 
     fileprivate var exitCode: ExitCode {

@@ -1,14 +1,14 @@
 import Bytes
 
 /// Seeds from a table: a line of column names, then a token a line.
-public enum CSVSeeds {
+public enum CSVTokenReader {
     public static let mostBytes = 64 << 20
     private static let columns = [
         "username", "kind", "secret", "encoding", "algorithm", "digits", "period", "counter", "serial",
     ]
 
     public static func read(_ bytes: [UInt8]) throws(SeedFaults) -> SeedFile {
-        var harvest = SeedHarvest()
+        var harvest = SeedCollector()
         do throws(SeedFault) {
             guard bytes.count <= mostBytes else {
                 throw SeedFault(line: 1, "larger than \(mostBytes >> 20) MiB; cut it into several files")

@@ -2,10 +2,10 @@ import Bytes
 import World
 
 /// One Key element: what its codes are made of, and whether its maker lets them be used for that.
-struct PSKCKeyReading {
+struct PSKCKeyReader {
     let key: XMLElement
     let device: XMLElement?
-    let lock: PSKCLock
+    let lock: PSKCEncryption
     let now: Timestamp
 
     private static let profiles = "urn:ietf:params:xml:ns:keyprov:pskc:"

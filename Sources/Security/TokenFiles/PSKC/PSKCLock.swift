@@ -8,7 +8,7 @@ public enum PSKCKey: Sendable {
 }
 
 /// How the values of one container are encrypted and authenticated, as its first elements say.
-struct PSKCLock {
+struct PSKCEncryption {
     private let given: PSKCKey?
     private var key: Secret?
     private var need: SeedFaults.Need?

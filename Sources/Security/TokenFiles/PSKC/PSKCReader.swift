@@ -7,7 +7,7 @@ public enum PSKCReader {
     public static func read(
         _ bytes: [UInt8], key: PSKCKey? = nil, at now: Timestamp
     ) throws(SeedFaults) -> SeedFile {
-        var container = PSKCContainer(PSKCLock(key), now: now)
+        var container = PSKCContainer(PSKCEncryption(key), now: now)
         do throws(SeedFault) {
             try XMLReader.read(bytes) { root throws(SeedFault) in
                 guard root.name == "KeyContainer" else {
@@ -30,13 +30,13 @@ public enum PSKCReader {
 
 /// One container, read from its first element to its last.
 private struct PSKCContainer {
-    private var lock: PSKCLock
+    private var lock: PSKCEncryption
     private let now: Timestamp
-    var harvest = SeedHarvest()
+    var harvest = SeedCollector()
     /// Set where the reading ends for want of it.
     private(set) var need: SeedFaults.Need?
 
-    init(_ lock: PSKCLock, now: Timestamp) {
+    init(_ lock: PSKCEncryption, now: Timestamp) {
         self.lock = lock
         self.now = now
     }
@@ -54,7 +54,7 @@ private struct PSKCContainer {
     }
 
     private mutating func read(key: XMLElement, of device: XMLElement?) throws(SeedFault) {
-        let reading = PSKCKeyReading(key: key, device: device, lock: lock, now: now)
+        let reading = PSKCKeyReader(key: key, device: device, lock: lock, now: now)
         guard reading.algorithm != "pin" else {
             harvest.remark("The file holds PINs too, which tokens check themselves: they are left out.")
             return

@@ -7,7 +7,7 @@ import World
 /// Whoever has it moves its beat before each statement. One that was killed does not, and after a while another takes its
 /// place. Should it live all the same, because a statement of it takes long, it finds its row gone and does no more: what
 /// takes the row is committed behind that statement, on all nodes.
-struct MigrationClaim {
+struct MigrationLock {
     private let session: any Session
     private let holder: [UInt8]
 
@@ -51,17 +51,17 @@ struct MigrationClaim {
         self.session = session
         holder = SystemRandomness().bytes(16)
         if try Self.number(Self.isThere, session) == 0 { try session.execute(Self.table) }
-        try transaction { () throws(SessionFailure) in _ = try session.run([Step(Self.row)]) }
+        try transaction { () throws(SessionFailure) in _ = try session.run([BoundStatement(Self.row)]) }
         var seen: (beat: Int64, turns: Duration)?
         while true {
-            let rows = try transaction { () throws(SessionFailure) in try session.run([Step(Self.look)])[0] }
+            let rows = try transaction { () throws(SessionFailure) in try session.run([BoundStatement(Self.look)])[0] }
             guard let row = rows.first, case .integer(let beat)? = try? row.value(0) else {
                 throw .statement("the table migrating has no row")
             }
             let stands = seen.flatMap { $0.beat == beat ? $0.turns : nil } ?? .zero
             if row.isFree || stands >= patience {
                 try transaction { () throws(SessionFailure) in
-                    _ = try session.run([Step(Self.take, .blob(holder), .integer(beat))])
+                    _ = try session.run([BoundStatement(Self.take, .blob(holder), .integer(beat))])
                 }
                 if try isHeld() { return }
                 seen = nil
@@ -74,18 +74,20 @@ struct MigrationClaim {
 
     /// Before each statement; a failure when it is another's by now.
     func renew() throws(SessionFailure) {
-        try transaction { () throws(SessionFailure) in _ = try session.run([Step(Self.move, .blob(holder))]) }
+        try transaction { () throws(SessionFailure) in _ = try session.run([BoundStatement(Self.move, .blob(holder))]) }
         guard try isHeld() else { throw .conflict("another program took over the migration of this database") }
     }
 
     /// If it cannot be said, somebody has to wait for as long as for one that was killed.
     func release() {
-        try? transaction { () throws(SessionFailure) in _ = try session.run([Step(Self.drop, .blob(holder))]) }
+        try? transaction { () throws(SessionFailure) in _ = try session.run([BoundStatement(Self.drop, .blob(holder))])
+        }
     }
 
     private func isHeld() throws(SessionFailure) -> Bool {
         try transaction { () throws(SessionFailure) in
-            try session.run([Step(Self.isMine, .blob(holder))]).first?.first.flatMap { try? $0.value(0) } == .integer(1)
+            try session.run([BoundStatement(Self.isMine, .blob(holder))]).first?.first.flatMap { try? $0.value(0) }
+                == .integer(1)
         }
     }
 
@@ -110,7 +112,7 @@ struct MigrationClaim {
     }
 
     private static func number(_ statement: Statement, _ session: any Session) throws(SessionFailure) -> Int64? {
-        let rows = try session.run([Step(statement)])
+        let rows = try session.run([BoundStatement(statement)])
         guard case .integer(let number)? = try? rows.first?.first?.value(0) else { return nil }
         return number
     }

@@ -14,7 +14,7 @@ public struct OutdatedRow: Sendable {
     public let changedAt: Timestamp
 
     /// A row says by which operation it was changed last; an operation that is not in the audit says nothing.
-    public static let all = Query(script: Script("outdated", reads: searches.map { Step($0.statement) })) {
+    public static let all = Query(script: Script("outdated", reads: searches.map { BoundStatement($0.statement) })) {
         tables throws(StoreFailure) -> [OutdatedRow] in
         var found: [OutdatedRow] = []
         for (search, rows) in zip(searches, tables) {

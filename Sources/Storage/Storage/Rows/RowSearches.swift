@@ -8,7 +8,7 @@ extension SignedRows {
     static func website(of token: UserToken) -> SignedRows { SignedRows(websiteOfToken, .id(token)) }
     static func website(named name: String) -> SignedRows { SignedRows(websiteByName, .text(name)) }
     static func website(calling thumbprint: [UInt8]) -> SignedRows { SignedRows(websiteOfDeviceKey, .blob(thumbprint)) }
-    static func website(of errand: ErrandID) -> SignedRows { SignedRows(websiteOfErrand, .id(errand)) }
+    static func website(of errand: OutboxEntryID) -> SignedRows { SignedRows(websiteOfErrand, .id(errand)) }
     static func websiteKey(_ thumbprint: [UInt8]) -> SignedRows {
         SignedRows(websiteKeyByThumbprint, .blob(thumbprint))
     }
@@ -22,7 +22,7 @@ extension SignedRows {
         SignedRows(userByNames, .text(website), .text(username))
     }
     static func user(calling thumbprint: [UInt8]) -> SignedRows { SignedRows(userOfDeviceKey, .blob(thumbprint)) }
-    static func user(of errand: ErrandID) -> SignedRows { SignedRows(userOfErrand, .id(errand)) }
+    static func user(of errand: OutboxEntryID) -> SignedRows { SignedRows(userOfErrand, .id(errand)) }
     static func user(asked challenge: ChallengeID) -> SignedRows { SignedRows(userOfChallenge, .id(challenge)) }
     static func users(claimed claim: OperationID) -> SignedRows { SignedRows(usersOfClaim, .id(claim)) }
 
@@ -31,9 +31,9 @@ extension SignedRows {
     static func device(_ id: DeviceID) -> SignedRows { SignedRows(deviceByID, .id(id)) }
     static func device(key thumbprint: [UInt8]) -> SignedRows { SignedRows(deviceByKey, .blob(thumbprint)) }
     static func devices(of user: UserID) -> SignedRows { SignedRows(devicesOfUser, .id(user)) }
-    static func device(of errand: ErrandID) -> SignedRows { SignedRows(deviceOfErrand, .id(errand)) }
+    static func device(of errand: OutboxEntryID) -> SignedRows { SignedRows(deviceOfErrand, .id(errand)) }
     /// The phone that a push went to: before and after the change that drops the push's row.
-    static func device(pushedTo errand: ErrandID, settledBy operation: Operation) -> SignedRows {
+    static func device(pushedTo errand: OutboxEntryID, settledBy operation: Operation) -> SignedRows {
         SignedRows(deviceOfSettled, .id(errand), .id(operation))
     }
     static func devices(claimed claim: OperationID) -> SignedRows { SignedRows(devicesOfClaim, .id(claim)) }
@@ -44,9 +44,11 @@ extension SignedRows {
     static func factors(_ kind: Factor, of user: UserID) -> SignedRows {
         SignedRows(factorsOfKind, .id(user), .word(kind))
     }
-    static func factor(of errand: ErrandID) -> SignedRows { SignedRows(factorOfErrand, .id(errand)) }
+    static func factor(of errand: OutboxEntryID) -> SignedRows { SignedRows(factorOfErrand, .id(errand)) }
     /// The factor whose address an announcement goes to.
-    static func address(of errand: ErrandID) -> SignedRows { SignedRows(addressOfErrand, .id(errand), .id(errand)) }
+    static func address(of errand: OutboxEntryID) -> SignedRows {
+        SignedRows(addressOfErrand, .id(errand), .id(errand))
+    }
     /// Codes that were sent to confirm an address of that kind.
     static func confirmingCodes(_ kind: Factor, of user: UserID) -> SignedRows {
         SignedRows(confirmingCodesOfKind, .id(user), .word(kind))
@@ -64,7 +66,7 @@ extension SignedRows {
     }
 
     static func challenge(_ id: ChallengeID) -> SignedRows { SignedRows(challengeByID, .id(id)) }
-    static func challenge(of errand: ErrandID) -> SignedRows { SignedRows(challengeOfErrand, .id(errand)) }
+    static func challenge(of errand: OutboxEntryID) -> SignedRows { SignedRows(challengeOfErrand, .id(errand)) }
     static func challenges(claimed claim: OperationID) -> SignedRows { SignedRows(challengesOfClaim, .id(claim)) }
     /// Challenges that nobody has decided, and that have not expired.
     static func openChallenges(of user: UserID, at now: Timestamp) -> SignedRows {

@@ -6,8 +6,8 @@ import Synchronization
 import World
 
 /// Goes through all rows of a signed table, in the order of its primary key.
-final class RowWalk: Sendable {
-    static let all = SignedTable.all.map { RowWalk($0) }
+final class SignedTableScan: Sendable {
+    static let all = SignedTable.all.map { SignedTableScan($0) }
     /// Few enough that nobody waits for a page.
     static let pageSize = 200
 
@@ -38,9 +38,11 @@ final class RowWalk: Sendable {
         next = Statement(select + " WHERE (\(key)) > (\(places))" + page)
     }
 
-    func page(after key: [SQLValue]?) -> Step { key.map { Step(next, values: $0) } ?? Step(first) }
+    func page(after key: [SQLValue]?) -> BoundStatement {
+        key.map { BoundStatement(next, values: $0) } ?? BoundStatement(first)
+    }
 
-    static func of(_ table: SignedTable) -> RowWalk? { all.first { $0.table.name == table.name } }
+    static func of(_ table: SignedTable) -> SignedTableScan? { all.first { $0.table.name == table.name } }
 }
 
 /// The result of checking one row.
@@ -81,7 +83,7 @@ public struct RowReport: Sendable {
 
 extension SignedRows {
     /// All rows of all tables as they are, for a store that somebody vouches for as a whole.
-    package static let everythingAdopted = RowWalk.all.map { SignedRows($0.every).adopted }
+    package static let everythingAdopted = SignedTableScan.all.map { SignedRows($0.every).adopted }
 }
 
 extension CheckedRow {
@@ -114,7 +116,7 @@ extension Store {
     public func signAnew() async throws(StoreFailure) -> Int {
         guard let authenticator = rowAuthenticator, authenticator.hasOldKeys else { return 0 }
         var count = 0
-        for walk in RowWalk.all {
+        for walk in SignedTableScan.all {
             var last: [SQLValue]?
             while let page = try await page(of: walk, after: last) {
                 // A key that holds no bytes may come back changed; the walk must not find the same page for ever.
@@ -158,7 +160,7 @@ extension Store {
         return try kept.withLock { $0 }.get()
     }
 
-    private func page(of walk: RowWalk, after key: [SQLValue]?) async throws(StoreFailure) -> [CheckedRow]? {
+    private func page(of walk: SignedTableScan, after key: [SQLValue]?) async throws(StoreFailure) -> [CheckedRow]? {
         let rows = try await run(Script("rows", reads: [walk.page(after: key)]))
         let page = try rows[0].checked(walk.table)
         return page.isEmpty ? nil : page
@@ -185,7 +187,7 @@ public enum RowQueries {
     public static func page(
         of table: SignedTable, after key: [SQLValue]?, with authenticator: RowAuthenticator
     ) -> Query<[RowReport]> {
-        let steps = RowWalk.of(table).map { [$0.page(after: key)] } ?? []
+        let steps = SignedTableScan.of(table).map { [$0.page(after: key)] } ?? []
         return Query(script: Script("rows", reads: steps)) { rows throws(StoreFailure) in
             guard let page = try rows.first?.checked(table) else { return [] }
             return page.map { RowReport($0, authenticator) }
@@ -195,7 +197,7 @@ public enum RowQueries {
     public static func row(
         of table: SignedTable, key: [SQLValue], with authenticator: RowAuthenticator
     ) -> Query<RowReport?> {
-        let steps = RowWalk.of(table).map { [Step($0.one.plain, values: key)] } ?? []
+        let steps = SignedTableScan.of(table).map { [BoundStatement($0.one.plain, values: key)] } ?? []
         return Query(script: Script("row", reads: steps)) { rows throws(StoreFailure) in
             try rows.first?.checked(table).first.map { RowReport($0, authenticator) }
         }
@@ -207,9 +209,9 @@ public enum RowQueries {
     public static func adopt(
         _ row: RowReport, reason: String, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
-        guard let walk = RowWalk.of(row.table) else { return Query(script: Script("adopt")) { _ in false } }
+        guard let walk = SignedTableScan.of(row.table) else { return Query(script: Script("adopt")) { _ in false } }
         let note = "\(row.table.name) \(row.keyText): \(reason)"
-        let audit = Step(walk.auditAdoption, values: [.id(operation), .moment(now), .text(note)] + row.seen)
+        let audit = BoundStatement(walk.auditAdoption, values: [.id(operation), .moment(now), .text(note)] + row.seen)
         return Query(
             change: Change(
                 "adopt", operation, rows: [SignedRows(walk.asSeen, values: row.seen).adopted], [audit])
@@ -218,7 +220,7 @@ public enum RowQueries {
 
     /// Counts the rows that each key has signed, by the first bytes of their MACs.
     public static func counts(of authenticator: RowAuthenticator) -> Query<[String: Int64]> {
-        let reads = SignedTable.all.indices.map { Step(countStatements[$0]) }
+        let reads = SignedTable.all.indices.map { BoundStatement(countStatements[$0]) }
         return Query(script: Script("rekey", reads: reads)) { tables throws(StoreFailure) in
             var counts: [String: Int64] = [:]
             for rows in tables {

@@ -9,7 +9,7 @@
 /// and under steady load something is always new. A log that has become long is therefore brought in
 /// by the committing thread itself, when little of it is left to do. The longer the log is, the more
 /// counts as little, so its length is bounded at every load.
-struct LogPolicy {
+struct CheckpointPolicy {
     struct Limits {
         /// Pages for which a step is worth its two syncs.
         var step = 100

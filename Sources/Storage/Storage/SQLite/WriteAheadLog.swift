@@ -2,17 +2,20 @@ import CSQLite
 import EventLoop
 import Synchronization
 
-/// Brings the write-ahead log of one SQLite file into the file, on a thread and a connection of its own: `LogPolicy`
+/// Brings the write-ahead log of one SQLite file into the file, on a thread and a connection of its own: `CheckpointPolicy`
 /// says when. What fails is tried again after some more commits; if the disk is full, the commits themselves say so.
-final class WriteAheadLog: Sendable {
-    private let policy: Mutex<LogPolicy>
+final class WALCheckpointer: Sendable {
+    private let policy: Mutex<CheckpointPolicy>
     private let session: Mutex<SQLiteSession>
     private let worker: any Worker
 
-    init(_ session: sending SQLiteSession, worker: any Worker, limits: LogPolicy.Limits = LogPolicy.Limits()) {
+    init(
+        _ session: sending SQLiteSession, worker: any Worker,
+        limits: CheckpointPolicy.Limits = CheckpointPolicy.Limits()
+    ) {
         self.session = Mutex(session)
         self.worker = worker
-        policy = Mutex(LogPolicy(limits))
+        policy = Mutex(CheckpointPolicy(limits))
     }
 
     deinit { (worker as? WorkerThread)?.stop() }
@@ -28,7 +31,7 @@ final class WriteAheadLog: Sendable {
         }
     }
 
-    private func ended(_ place: LogPolicy.Place, _ broughtIn: Int?) {
+    private func ended(_ place: CheckpointPolicy.Place, _ broughtIn: Int?) {
         policy.withLock { $0.ended(place, broughtIn) }
     }
 
@@ -47,12 +50,12 @@ extension SQLiteSession {
     func bringInLog() -> Int? { isOpen ? broughtIn(database) : nil }
 
     /// Has `log` told of each commit, in place of what SQLite does by itself.
-    func tell(_ log: WriteAheadLog) {
+    func tell(_ log: WALCheckpointer) {
         sqlite3_wal_hook(
             database,
             { log, database, _, pages in
                 guard let log, let database else { return SQLITE_OK }
-                Unmanaged<WriteAheadLog>.fromOpaque(log).takeUnretainedValue().committed(Int(pages)) {
+                Unmanaged<WALCheckpointer>.fromOpaque(log).takeUnretainedValue().committed(Int(pages)) {
                     broughtIn(database)
                 }
                 return SQLITE_OK

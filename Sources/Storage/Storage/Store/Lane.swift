@@ -58,19 +58,19 @@ final class Lane: Sendable {
     }
 
     /// Why the last transaction came to nothing.
-    private struct Trouble {
+    private struct TransactionFailure {
         let message: String
         /// Only a transaction that has written something shows that it is over: a full disk takes all others.
         let isOverWithAWrite: Bool
     }
 
     /// How it goes with the transactions, one after the other.
-    private struct Course {
-        var trouble: Trouble?
+    private struct LaneHealth {
+        var trouble: TransactionFailure?
         var conflicts = 0
         /// Since when no host gives a connection.
         var awaySince: Instant?
-        var place: SessionPlace?
+        var place: SessionHost?
     }
 
     private let purpose: Purpose
@@ -80,7 +80,7 @@ final class Lane: Sendable {
     private let worker: any Worker
     private let session: Mutex<any Session>
     private let queue = Mutex(Queue())
-    private let course: Mutex<Course>
+    private let course: Mutex<LaneHealth>
     private let conflictCount = Atomic<UInt64>(0)
     private let keys: RowKeys
     private let log: Log
@@ -94,7 +94,7 @@ final class Lane: Sendable {
         self.purpose = purpose
         self.randomness = randomness
         let place = session.place
-        course = Mutex(Course(place: place))
+        course = Mutex(LaneHealth(place: place))
         if let place { log.info("store.connected", [.host: place.host]) }
         self.session = Mutex(session)
         self.worker = worker
@@ -190,7 +190,7 @@ final class Lane: Sendable {
         let authenticator = keys.current
         var transaction = Transaction(batch, purpose)
         var hasWritten = false
-        var place: SessionPlace?
+        var place: SessionHost?
         let outcome: Result<[Result<[Rows], StoreFailure>], SessionFailure> = session.withLock { session in
             let before = session.changes
             defer {
@@ -231,7 +231,7 @@ final class Lane: Sendable {
 
     // How it goes is remembered, and logged when that changes.
 
-    private func note(_ place: SessionPlace?) {
+    private func note(_ place: SessionHost?) {
         let isNew = course.withLock { course in
             defer { course.place = place }
             return course.place != place
@@ -251,10 +251,10 @@ final class Lane: Sendable {
                 conflictCount.wrappingAdd(1, ordering: .relaxed)
                 course.conflicts += 1
                 guard course.conflicts >= limits.conflicts else { break }
-                course.trouble = Trouble(message: failure.message, isOverWithAWrite: false)
+                course.trouble = TransactionFailure(message: failure.message, isOverWithAWrite: false)
             case .refused:
-                course.trouble = Trouble(message: failure.message, isOverWithAWrite: purpose == .writing)
-            case .lost: course.trouble = Trouble(message: failure.message, isOverWithAWrite: false)
+                course.trouble = TransactionFailure(message: failure.message, isOverWithAWrite: purpose == .writing)
+            case .lost: course.trouble = TransactionFailure(message: failure.message, isOverWithAWrite: false)
             }
             guard !hadBegun, case .lost = failure else {
                 course.awaySince = nil
@@ -335,8 +335,8 @@ final class Lane: Sendable {
     }
 
     /// Brings each waiting loop its answers, all of them with one post.
-    private func deliver(_ answers: [(Submission, Answer)]) {
-        var loops: [(loop: EventLoop, answers: [(Submission, Answer)])] = []
+    private func deliver(_ answers: [(Submission, ScriptResult)]) {
+        var loops: [(loop: EventLoop, answers: [(Submission, ScriptResult)])] = []
         for (submission, answer) in answers {
             guard let loop = submission.loop else {
                 submission.answer(answer)

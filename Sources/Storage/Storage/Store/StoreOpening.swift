@@ -162,16 +162,16 @@ extension StorageURL {
         }
 
         /// For a SQLite file.
-        func writeAheadLog(_ worker: () throws -> any Worker) throws -> WriteAheadLog? {
+        func writeAheadLog(_ worker: () throws -> any Worker) throws -> WALCheckpointer? {
             guard case .sqlite(let path) = url else { return nil }
             let session = try SQLiteSession(path: path, mode: .writing, patience: .seconds(1))
-            return WriteAheadLog(session, worker: try worker())
+            return WALCheckpointer(session, worker: try worker())
         }
 
         /// Connected and ready, or an error.
         ///
         /// - Parameter log: of the SQLite file that is written.
-        func session(_ use: Use, _ log: WriteAheadLog? = nil) throws(SessionFailure) -> sending any Session {
+        func session(_ use: Use, _ log: WALCheckpointer? = nil) throws(SessionFailure) -> sending any Session {
             switch url {
             case .memory: return try SQLiteSession(path: nil, mode: .writing, patience: .seconds(1))
             case .sqlite(let path):

@@ -18,11 +18,11 @@ final class Scene: Sendable {
     let team: FakeTeam
     let apple: FakeAPNs
     /// The service's connections as they come and go.
-    let news: Mailbox<ConnectionNews>
+    let news: Mailbox<ConnectionEvent>
     let loop: EventLoop
     private let token: String
 
-    private init(_ loops: [EventLoop], keeping: Keeping) async throws {
+    private init(_ loops: [EventLoop], keeping: RecordingLimits) async throws {
         let now = SystemTime().now()
         loop = loops[1]
         team = try FakeTeam(at: now)
@@ -30,7 +30,7 @@ final class Scene: Sendable {
             header: ["kid": .string(team.keyID)],
             payload: JSONWriter.write(["iss": .string(team.teamID), "iat": .integer(now.seconds)] as JSONObject),
             key: team.key)
-        let news = Mailbox<ConnectionNews>(loop: loops[0])
+        let news = Mailbox<ConnectionEvent>(loop: loops[0])
         self.news = news
         apple = FakeAPNs(
             loop: loops[0], tls: try team.tls(), topic: team.topic, authentication: team.tokenAuthentication,
@@ -39,7 +39,7 @@ final class Scene: Sendable {
         try await apple.start()
     }
 
-    static func with(keeping: Keeping = .everything, _ body: (Scene) async throws -> Void) async throws {
+    static func with(keeping: RecordingLimits = .everything, _ body: (Scene) async throws -> Void) async throws {
         let group = try LoopGroup.start(count: 2, time: SystemTime())
         defer { group.stopAndJoin() }
         let scene = try await Scene(group.loops, keeping: keeping)

@@ -69,7 +69,7 @@ import World
 
         var fields: [(name: String, value: String)] {
             get throws {
-                WebhookHead(
+                WebhookHeaders(
                     id: try #require(WebhookID(id)), body: Array(body.utf8), at: SystemTime().now() - age,
                     secrets: secrets
                 ).fields

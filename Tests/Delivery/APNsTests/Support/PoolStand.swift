@@ -28,8 +28,8 @@ final class PoolStand {
 
     let world: SimulatedWorld
     let loop: EventLoop
-    let office: APNsOffice
-    let desk: APNsDesk
+    let office: APNsSharedState
+    let desk: APNsLoop
     let record = Record()
     let sink = MemorySink()
     private let team: FakeTeam
@@ -46,12 +46,12 @@ final class PoolStand {
         options.connections = connections
         options.stagger = .zero
         options.resolver = { _, port in .success([SocketAddress(host: "127.0.0.1", port: port)].compactMap(\.self)) }
-        office = APNsOffice(
+        office = APNsSharedState(
             endpoint: .production, topic: team.topic, identity: try Self.identity(team, world, log), time: world.time,
             randomness: world.chance, log: log, options: options, observer: observer)
         let (loop, office) = (loop, office)
         desk = loop.asCurrent {
-            APNsDesk(loop: loop, office: office, gauges: APNsGauges()) { endpoint, _ in
+            APNsLoop(loop: loop, office: office, gauges: APNsGauges()) { endpoint, _ in
                 let lease = Lease()
                 record.leases.append(Weak(lease: lease))
                 return { address, opened in

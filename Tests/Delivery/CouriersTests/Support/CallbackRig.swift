@@ -21,7 +21,7 @@ struct CallbackRig: Sendable {
 
     let group: LoopGroup
     let certificates: TestCertificates
-    let courier: CallbackCourier
+    let courier: HTTPWebhookCourier
     let sink = MemorySink()
 
     /// For the length of `body`. Its patience is long, but for the deadline.
@@ -41,7 +41,7 @@ struct CallbackRig: Sendable {
     private init(_ ranges: [String], _ name: String?, _ certificates: TestCertificates, _ deadline: Duration) throws {
         self.certificates = certificates
         group = try LoopGroup.start(count: 1, time: SystemTime())
-        var options = CallbackCourier.Options()
+        var options = HTTPWebhookCourier.Options()
         options.deadline = deadline
         options.client.connectTimeout = .seconds(120)
         options.client.addresses = AddressGuard(allowing: try ranges.map { try #require(AddressRange($0)) })
@@ -51,12 +51,12 @@ struct CallbackRig: Sendable {
             options.client.clientCertificate = WebClientOptions.ClientCertificate(
                 chain: try issued.certificatePEM(), key: try issued.keyPEM())
         }
-        courier = CallbackCourier(time: TestTime(start: Self.now), log: Log(sink: sink), options: options)
+        courier = HTTPWebhookCourier(time: TestTime(start: Self.now), log: Log(sink: sink), options: options)
     }
 
-    func call(_ url: String, body: String = "{}") -> Call {
-        guard let id = ErrandID(SystemRandomness().bytes(16)) else { preconditionFailure("sixteen bytes") }
-        return Call(
+    func call(_ url: String, body: String = "{}") -> WebhookRequest {
+        guard let id = OutboxEntryID(SystemRandomness().bytes(16)) else { preconditionFailure("sixteen bytes") }
+        return WebhookRequest(
             id: id, url: url,
             fields: [
                 ("content-type", "application/json"), ("webhook-id", id.text), ("webhook-timestamp", "1800000000"),
@@ -64,13 +64,13 @@ struct CallbackRig: Sendable {
             ], body: Array(body.utf8))
     }
 
-    func send(_ call: Call) async -> CallOutcome {
+    func send(_ call: WebhookRequest) async -> WebhookOutcome {
         await group.loops[0].perform { [courier] in await courier.call(call) }
     }
 
     /// All at once.
-    func send(_ calls: [Call]) async -> [CallOutcome] {
-        await withTaskGroup(of: CallOutcome.self) { tasks in
+    func send(_ calls: [WebhookRequest]) async -> [WebhookOutcome] {
+        await withTaskGroup(of: WebhookOutcome.self) { tasks in
             for call in calls { tasks.addTask { await send(call) } }
             return await tasks.reduce(into: []) { $0.append($1) }
         }

@@ -79,13 +79,13 @@ struct CallScene {
     /// As an operator has it changed.
     func signed(with secrets: WebhookSecrets) async throws {
         let sealer = try RelayRig.sealer()
-        let sealed = Callbacks.Secrets(
-            sealed: try sealer.seal(secrets.text.reveal(), associated: CallbackSeal.associated(website: shop.id)),
+        let sealed = WebhookEndpoints.Secrets(
+            sealed: try sealer.seal(secrets.text.reveal(), associated: WebhookSecretSeal.associated(website: shop.id)),
             sealedBy: sealer.currentID)
         let changed = try await rig.on { [rig, shop] relay in
-            guard let old = try await rig.store.run(Callbacks.find(shop.id)) else { return false }
+            guard let old = try await rig.store.run(WebhookEndpoints.find(shop.id)) else { return false }
             return try await rig.store.run(
-                Callbacks.rotate(
+                WebhookEndpoints.rotate(
                     shop.id, from: old.sealed, to: sealed, formerUntil: secrets.former?.until, at: rig.time.now(),
                     as: relay.operations.new()))
         }
@@ -96,19 +96,21 @@ struct CallScene {
     func enable() async throws -> Bool {
         try await rig.on { [rig, shop] relay in
             let now = rig.time.now()
-            var next: Timestamp? = Callbacks.farthest
-            while let upTo = next { next = try await rig.store.run(Callbacks.hasten(shop.id, at: now, upTo: upTo)) }
-            return try await rig.store.run(Callbacks.enable(shop.id, at: now, as: relay.operations.new()))
+            var next: Timestamp? = WebhookEndpoints.farthest
+            while let upTo = next {
+                next = try await rig.store.run(WebhookEndpoints.hasten(shop.id, at: now, upTo: upTo))
+            }
+            return try await rig.store.run(WebhookEndpoints.enable(shop.id, at: now, as: relay.operations.new()))
         }
     }
 }
 
 /// Answers calls as it is told to, and keeps what has arrived.
-final class Receiver: CallCourier {
+final class Receiver: WebhookCourier {
     private struct State {
-        var outcome: CallOutcome
-        var came: [Call] = []
-        var arrived: [Call] = []
+        var outcome: WebhookOutcome
+        var came: [WebhookRequest] = []
+        var arrived: [WebhookRequest] = []
     }
 
     private let state = Mutex(State(outcome: .answered(status: 200)))
@@ -117,13 +119,13 @@ final class Receiver: CallCourier {
     init() {}
 
     /// From now on.
-    func answer(_ outcome: CallOutcome) { state.withLock { $0.outcome = outcome } }
+    func answer(_ outcome: WebhookOutcome) { state.withLock { $0.outcome = outcome } }
 
     /// All that was tried, and what of it was delivered.
-    var came: [Call] { state.withLock { $0.came } }
-    var arrived: [Call] { state.withLock { $0.arrived } }
+    var came: [WebhookRequest] { state.withLock { $0.came } }
+    var arrived: [WebhookRequest] { state.withLock { $0.arrived } }
 
-    private func answer(_ call: Call) -> CallOutcome {
+    private func answer(_ call: WebhookRequest) -> WebhookOutcome {
         state.withLock { state in
             state.came.append(call)
             if state.outcome.meaning == .delivered { state.arrived.append(call) }
@@ -131,20 +133,20 @@ final class Receiver: CallCourier {
         }
     }
 
-    func call(_ call: Call) async -> CallOutcome { answer(call) }
+    func call(_ call: WebhookRequest) async -> WebhookOutcome { answer(call) }
 }
 
 /// One courier to each website, by how its address begins.
-struct Switchboard: CallCourier {
-    let all: [String: any CallCourier]
+struct Switchboard: WebhookCourier {
+    let all: [String: any WebhookCourier]
 
-    func call(_ call: Call) async -> CallOutcome {
+    func call(_ call: WebhookRequest) async -> WebhookOutcome {
         guard let courier = all.first(where: { call.url.hasPrefix($0.key) })?.value else { return .unsent }
         return await courier.call(call)
     }
 }
 
-extension Call {
+extension WebhookRequest {
     private var json: JSONObject? { (try? JSONReader.read(body))?.object }
     var type: String? { json?["type"]?.string }
     var challenge: String? { json?["data"]?.object?["challenge"]?.string }

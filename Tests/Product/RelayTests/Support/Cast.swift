@@ -41,7 +41,7 @@ struct Cast {
     /// - Parameter operation: what the challenge's id follows from.
     func ask(
         number: String? = "47", request: String? = "r-1", amount: String = "12.50 EUR", as operation: OperationID? = nil
-    ) async throws -> Asked {
+    ) async throws -> OpenedChallenge {
         try await rig.on { [ada, shop] relay in
             try await relay.login(
                 LoginRequest(
@@ -51,12 +51,12 @@ struct Cast {
         }
     }
 
-    func told(_ asked: Asked) async throws -> Told {
+    func told(_ asked: OpenedChallenge) async throws -> ChallengeResult {
         try await rig.on { [shop] relay in try await relay.tell(asked.challenge, to: shop) }
     }
 
     /// Everything that a refused decision must leave as it is.
-    func state(_ asked: Asked) async throws -> State {
+    func state(_ asked: OpenedChallenge) async throws -> State {
         let store = rig.store
         let row = try await rig.on { [first] _ in
             try await store.challenge(asked.challenge, of: first.credential.user)
@@ -126,7 +126,7 @@ extension RelayRig {
     }
 
     /// A login that is the same operation however often it is asked for.
-    func oneLogin(of user: UserToken, by website: Website) -> @Sendable (Relay) async throws -> Asked {
+    func oneLogin(of user: UserToken, by website: Website) -> @Sendable (Relay) async throws -> OpenedChallenge {
         let operation = relay.operations.new()
         return { relay in
             try await relay.login(

@@ -14,7 +14,7 @@ struct CodePost {
     let shop: Website
     let ada: UserID
     let kind: MessageKind
-    let asked: Asked
+    let asked: OpenedChallenge
     let factor: CodeFactor
     let phone: RelayRig.BoundPhone
 
@@ -54,7 +54,7 @@ struct CodePost {
     /// Its row is there, leased to a relay.
     ///
     /// - Parameter counter: as the factor has it by then.
-    func write(counter: Int64 = 0, of relay: Relay? = nil, forLogin: Bool = true) async throws -> ErrandID {
+    func write(counter: Int64 = 0, of relay: Relay? = nil, forLogin: Bool = true) async throws -> OutboxEntryID {
         let (relay, store, now) = (relay ?? rig.relay, rig.store, rig.time.now())
         let operation = relay.operations.new()
         let factor = CodeFactor(
@@ -64,7 +64,7 @@ struct CodePost {
         let code = relay.nextCode(
             of: factor, for: forLogin ? asked.challenge : nil, language: nil, until: asked.expiresAt, at: now,
             as: operation)
-        let writes = [Step(Self.audit, .id(operation), .moment(now))] + OutboxRows.code(code, as: operation)
+        let writes = [BoundStatement(Self.audit, .id(operation), .moment(now))] + OutboxRows.code(code, as: operation)
         _ = try await rig.on { _ in
             try await store.run(
                 Script("test", operation: operation.id.bytes, rows: SignedRows.everythingAdopted, writes: writes))
@@ -75,7 +75,7 @@ struct CodePost {
     private static let audit = Statement("INSERT INTO audit (operation, at, event) VALUES (?, ?, 'test')")
 
     /// It leaves at once, as after every login.
-    func carry(_ errand: ErrandID) async throws {
+    func carry(_ errand: OutboxEntryID) async throws {
         try await rig.on { relay in relay.carry(errand) }
         await rig.settled()
     }

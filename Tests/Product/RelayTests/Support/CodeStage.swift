@@ -47,7 +47,7 @@ struct CodeStage {
 
     func login(
         factors: [Factor]? = nil, minAssurance: Assurance? = nil, expiresIn: Int? = nil
-    ) async throws -> Asked {
+    ) async throws -> OpenedChallenge {
         let asked = try await rig.on { [ada, shop] relay in
             try await relay.login(
                 LoginRequest(
@@ -58,12 +58,12 @@ struct CodeStage {
         return asked
     }
 
-    func told(_ asked: Asked) async throws -> Told {
+    func told(_ asked: OpenedChallenge) async throws -> ChallengeResult {
         try await rig.on { [shop] relay in try await relay.tell(asked.challenge, to: shop) }
     }
 
     /// What was tried, as people would say it: `push expired, totp sent`.
-    func steps(_ asked: Asked) async throws -> String {
+    func steps(_ asked: OpenedChallenge) async throws -> String {
         try await told(asked).steps.map { "\($0.factor) \($0.state)" }.joined(separator: ", ")
     }
 
@@ -74,7 +74,7 @@ struct CodeStage {
         await rig.settled()
     }
 
-    func begin(_ factor: Factor, _ asked: Asked, as operation: Operation? = nil) async throws -> BegunStep {
+    func begin(_ factor: Factor, _ asked: OpenedChallenge, as operation: Operation? = nil) async throws -> BegunStep {
         let begun = try await rig.on { [shop] relay in
             try await relay.begin(factor, of: asked.challenge, by: shop, as: operation ?? relay.operations.new())
         }
@@ -82,7 +82,9 @@ struct CodeStage {
         return begun
     }
 
-    func handIn(_ code: String, _ asked: Asked, as operation: Operation? = nil) async throws -> Told {
+    func handIn(_ code: String, _ asked: OpenedChallenge, as operation: Operation? = nil) async throws
+        -> ChallengeResult
+    {
         try await rig.on { [shop] relay in
             try await relay.backup(
                 asked.challenge, of: nil, code: code, by: shop, as: operation ?? relay.operations.new())
@@ -90,7 +92,7 @@ struct CodeStage {
     }
 
     /// The same without an error that a test would have to catch.
-    func outcome(of code: String, _ asked: Asked) async -> Result<Told, Refusal> {
+    func outcome(of code: String, _ asked: OpenedChallenge) async -> Result<ChallengeResult, Refusal> {
         do {
             return .success(try await handIn(code, asked))
         } catch {

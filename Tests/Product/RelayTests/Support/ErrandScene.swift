@@ -119,10 +119,10 @@ struct ErrandScene {
     }
 
     /// What 'outbox list --dead' shows.
-    func dead() async throws -> [OutboxDesk.Row] {
-        var wanted = OutboxDesk.Wanted()
+    func dead() async throws -> [OutboxAdmin.Row] {
+        var wanted = OutboxAdmin.Filter()
         wanted.onlyDead = true
-        let (store, query) = (rig.store, OutboxDesk.list(wanted))
+        let (store, query) = (rig.store, OutboxAdmin.list(wanted))
         return try await rig.on { _ in try await store.run(query) }
     }
 

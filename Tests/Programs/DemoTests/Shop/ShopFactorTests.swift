@@ -7,8 +7,8 @@ import Testing
 @Suite("More than a phone at the sample website", .timeLimit(.minutes(15)), .mayBlock) struct ShopFactorTests {
     /// The customer says yes on the phone to what the waiting page is about, and comes to the page behind it.
     private func approve(
-        _ visitor: Visitor, _ phone: Handset, _ shop: RunningShop, _ waiting: Visitor.Page
-    ) async throws -> (asked: Question, page: Visitor.Page) {
+        _ visitor: Visitor, _ phone: ScriptedPhone, _ shop: RunningShop, _ waiting: Visitor.Page
+    ) async throws -> (asked: ChallengePrompt, page: Visitor.Page) {
         let number = try #require(waiting.number, "\(waiting)")
         let asked = try await shop.answer(phone) { _ in .approve(number: number) }
         _ = try await visitor.get("/wait")

@@ -72,7 +72,7 @@ import Testing
     }
 
     /// The list of recovery codes as it is shown once.
-    private func makeCodes(_ ada: Visitor, _ phone: Handset, _ shop: RunningShop) async throws -> String {
+    private func makeCodes(_ ada: Visitor, _ phone: ScriptedPhone, _ shop: RunningShop) async throws -> String {
         _ = try await ada.get("/recovery")
         let number = try #require(try await ada.go("/recovery").number)
         try await shop.answer(phone) { _ in .approve(number: number) }

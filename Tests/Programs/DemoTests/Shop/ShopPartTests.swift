@@ -51,8 +51,8 @@ import World
         #expect(sessions.find(renewed) == nil)
     }
 
-    private func question(_ account: String, _ challenge: String) -> OpenQuestion {
-        OpenQuestion(account: account, purpose: .login, challenge: challenge, number: nil, end: Task { nil })
+    private func question(_ account: String, _ challenge: String) -> PendingConfirmation {
+        PendingConfirmation(account: account, purpose: .login, challenge: challenge, number: nil, end: Task { nil })
     }
 
     /// By what the phone has said: who asked reads it still, and is in no more.
@@ -85,7 +85,7 @@ import World
         func browser(_ agent: String) -> String? {
             let request = Request(method: "GET", path: "/", fields: Fields([.init("user-agent", agent)]))
             let (id, session) = Sessions(time: TestTime(), randomness: SystemRandomness()).begin()
-            return Visit(request, id: id, session: session, isNew: true).browser
+            return PageRequest(request, id: id, session: session, isNew: true).browser
         }
         #expect(
             browser("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 (KHTML) Chrome/140.0 Safari/537.36 Edg/140.0")

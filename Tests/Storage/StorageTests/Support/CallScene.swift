@@ -43,14 +43,14 @@ final class CallScene: Sendable {
         """)
 
     func write(_ statement: Statement, _ values: SQLValue...) async throws {
-        _ = try await store.run(Script("test", writes: [Step(statement, values: values)]))
+        _ = try await store.run(Script("test", writes: [BoundStatement(statement, values: values)]))
     }
 
     func write(_ sql: String) async throws { try await write(Statement(sql)) }
 
     /// What one read finds.
     func read(_ sql: String) async throws -> Rows {
-        try await store.run(Script("test", reads: [Step(Statement(sql))]))[0]
+        try await store.run(Script("test", reads: [BoundStatement(Statement(sql))]))[0]
     }
 
     func count(_ table: String, where condition: String) async throws -> Int64 {
@@ -76,8 +76,8 @@ final class CallScene: Sendable {
     ) async throws {
         let (user, created) = (Sample.id(website) as UserID, SQLValue.moment(Self.now))
         try await write(
-            Self.insertCall, .id(Sample.id(number) as ErrandID), .integer(Int64(place)), .id(user), .id(user),
-            .id(challenge.map { Sample.id($0) as ChallengeID }), created, .moment(Self.now + Calls.life),
+            Self.insertCall, .id(Sample.id(number) as OutboxEntryID), .integer(Int64(place)), .id(user), .id(user),
+            .id(challenge.map { Sample.id($0) as ChallengeID }), created, .moment(Self.now + WebhookRows.life),
             .moment(Self.now + delay), .integer(Int64(attempts)))
     }
 
@@ -90,10 +90,10 @@ final class CallScene: Sendable {
 
     func rows(
         by relay: Int = 1, of website: Int = 1, after delay: Duration = .zero, limit: Int = 4, on store: Store? = nil
-    ) async throws -> [CallRow] {
+    ) async throws -> [WebhookRow] {
         let now = Self.now + delay
         return try await (store ?? self.store).claimCalls(
-            CallClaim(
+            WebhookLease(
                 id: operations.draw(), relay: Sample.id(relay), website: Sample.id(website), now: now,
                 leasedUntil: now + Self.lease, limit: limit)
         ).rows
@@ -106,12 +106,12 @@ final class CallScene: Sendable {
 
     @discardableResult
     func settle(
-        _ effects: [SettledCalls.Effect], by relay: Int = 1, of website: Int = 1, at url: String = CallScene.url,
-        after delay: Duration = .zero, _ tried: SettledCalls.Tried = .nothing, reason: String? = nil,
+        _ effects: [WebhookSettlement.Effect], by relay: Int = 1, of website: Int = 1, at url: String = CallScene.url,
+        after delay: Duration = .zero, _ tried: WebhookSettlement.EndpointResult = .nothing, reason: String? = nil,
         as operation: Domain.Operation? = nil
     ) async throws -> Bool {
         try await store.settle(
-            SettledCalls(
+            WebhookSettlement(
                 website: Sample.id(website), url: url, relay: Sample.id(relay), at: Self.now + delay, effects: effects,
                 reason: reason, tried: tried), as: operation ?? operations.new())
     }

@@ -8,21 +8,23 @@ extension Sample {
     static func runCallbacks(on store: Store, _ operation: () -> Domain.Operation) async throws {
         // Not the one that has all the calls: a statement that reads all there are has no use for an index.
         let website: WebsiteID = id(4)
-        func secrets(_ byte: UInt8) -> Callbacks.Secrets { Callbacks.Secrets(sealed: [byte], sealedBy: "key") }
+        func secrets(_ byte: UInt8) -> WebhookEndpoints.Secrets {
+            WebhookEndpoints.Secrets(sealed: [byte], sealedBy: "key")
+        }
         let new = Websites.New(
             id: website, name: "club", displayName: "Club", policy: "{}",
-            callback: Callbacks.New(url: "https://club.example/", secrets: secrets(1)), keyThumbprint: [4],
+            callback: WebhookEndpoints.New(url: "https://club.example/", secrets: secrets(1)), keyThumbprint: [4],
             createdAt: now)
         _ = try await store.run(Websites.add(new, as: operation()))
-        _ = try await store.run(Callbacks.find(caller))
+        _ = try await store.run(WebhookEndpoints.find(caller))
         _ = try await store.run(
-            Callbacks.rotate(caller, from: [1], to: secrets(2), formerUntil: now, at: now, as: operation()))
-        _ = try await store.run(Callbacks.disable(caller, at: now, as: operation()))
-        _ = try await store.run(Callbacks.enable(caller, at: now, as: operation()))
-        _ = try await store.run(Callbacks.hasten(caller, at: now, upTo: Callbacks.farthest))
-        _ = try await store.run(Callbacks.countDead(caller, since: nil, until: now))
-        _ = try await store.run(Callbacks.replay(caller, at: now, as: operation()))
-        _ = try await store.run(Callbacks.replayDead(caller, since: now, at: now))
+            WebhookEndpoints.rotate(caller, from: [1], to: secrets(2), formerUntil: now, at: now, as: operation()))
+        _ = try await store.run(WebhookEndpoints.disable(caller, at: now, as: operation()))
+        _ = try await store.run(WebhookEndpoints.enable(caller, at: now, as: operation()))
+        _ = try await store.run(WebhookEndpoints.hasten(caller, at: now, upTo: WebhookEndpoints.farthest))
+        _ = try await store.run(WebhookEndpoints.countDead(caller, since: nil, until: now))
+        _ = try await store.run(WebhookEndpoints.replay(caller, at: now, as: operation()))
+        _ = try await store.run(WebhookEndpoints.replayDead(caller, since: now, at: now))
         func traits(_ callback: String?) -> Websites.Traits {
             Websites.Traits(displayName: "Club", policy: "{}", callback: callback)
         }
@@ -31,6 +33,6 @@ extension Sample {
             _ = try await store.run(
                 Websites.edit(website, from: traits(old), to: traits(new), at: now, as: operation()))
         }
-        _ = try await store.run(Callbacks.drop(website))
+        _ = try await store.run(WebhookEndpoints.drop(website))
     }
 }

@@ -22,43 +22,45 @@ extension Sample {
 
     static func fillCalls(_ store: Store, at url: StorageURL) async throws {
         let caller = SQLValue.id(caller)
-        var steps = [Step(insertWebsite, caller, .moment(now), caller), Step(insertCallback, caller, caller)]
+        var steps = [
+            BoundStatement(insertWebsite, caller, .moment(now), caller), BoundStatement(insertCallback, caller, caller),
+        ]
         for number in 1...count {
             let user: UserID = id(number)
             let (isDead, isDue) = (number % 10 == 0, number < 5)
             steps.append(
-                Step(
-                    insertCall, .id(id(number + 30_000) as ErrandID), .id(user), caller, .id(user), .moment(now),
+                BoundStatement(
+                    insertCall, .id(id(number + 30_000) as OutboxEntryID), .id(user), caller, .id(user), .moment(now),
                     .moment(later), isDead ? .null : .moment(isDue ? now - .seconds(5) : later),
                     isDead ? .moment(now) : .null))
         }
         _ = try await store.run(Script("fill", writes: steps))
         if url.dialect == .mariadb {
-            _ = try await store.run(Script("analyze", writes: [Step(analyzeOfCalls)]))
+            _ = try await store.run(Script("analyze", writes: [BoundStatement(analyzeOfCalls)]))
         }
     }
 
     static func runCalls(on store: Store, _ operation: () -> Domain.Operation) async throws {
         _ = try await store.websitesToCall(at: now)
-        let claim = CallClaim(
+        let claim = WebhookLease(
             id: id(9050), relay: relay, website: caller, now: now, leasedUntil: later, limit: 4)
         _ = try await store.claimCalls(claim)
         try await store.setAside(id(39_999), by: relay, at: now)
         let dead = FailedErrands.dead(id(39_999), by: relay, at: now)
         _ = try await store.run(Script("set aside", writes: [dead]))
-        let effects: [[SettledCalls.Effect]] = [
+        let effects: [[WebhookSettlement.Effect]] = [
             [.again(id(30_001), at: later, failures: 1)], [.dead(id(30_002), failures: 8), .disabled(.failures)],
             [.delivered(id(30_003)), .recovered],
         ]
-        for (effects, tried) in zip(effects, [SettledCalls.Tried.failed, .failed, .delivered]) {
-            let settled = SettledCalls(
+        for (effects, tried) in zip(effects, [WebhookSettlement.EndpointResult.failed, .failed, .delivered]) {
+            let settled = WebhookSettlement(
                 website: caller, url: "https://mill.example/hook", relay: relay, at: now, effects: effects,
                 reason: "answered 500", tried: tried)
             _ = try await store.settle(settled, as: operation())
         }
         _ = try await store.callBacklog(at: now)
         _ = try await store.callbacks(sealedBy: "key", skipping: 0)
-        try await store.reseal([ResealedSecrets(website: caller, old: [1], new: [2], key: "other")])
+        try await store.reseal([ReencryptedSecrets(website: caller, old: [1], new: [2], key: "other")])
         _ = try await store.run(KeyUse.callbacks)
     }
 }

@@ -6,22 +6,24 @@ import World
 
 extension Sample {
     /// Something of each kind that nobody needs any more.
-    static var oldRows: [Step] {
+    static var oldRows: [BoundStatement] {
         let old = SQLValue.moment(now - .seconds(1))
         let (id, other) = (SQLValue.id(Sample.id(77_000) as ChallengeID), SQLValue.id(Sample.id(77_001) as ChallengeID))
         let digest = SQLValue.blob([UInt8](repeating: 7, count: 32))
         return [
-            Step(oldTally, .text(String(repeating: "0", count: 32))), Step(oldDead, id, old),
-            Step(oldCallback, other, old), Step(oldActivation, digest, id, old, old, id), Step(oldCode, id, old, old),
-            Step(oldSecret, id, old),
-            Step(oldChallenge, id, id, id, .blob([]), id, old, old, old, id), Step(oldChange, id, old),
-            Step(oldChange, other, .moment(now)),
+            BoundStatement(oldTally, .text(String(repeating: "0", count: 32))), BoundStatement(oldDead, id, old),
+            BoundStatement(oldCallback, other, old), BoundStatement(oldActivation, digest, id, old, old, id),
+            BoundStatement(oldCode, id, old, old),
+            BoundStatement(oldSecret, id, old),
+            BoundStatement(oldChallenge, id, id, id, .blob([]), id, old, old, old, id),
+            BoundStatement(oldChange, id, old),
+            BoundStatement(oldChange, other, .moment(now)),
         ]
     }
 
     static func runTidy(on store: Store) async throws {
-        for kind in Rubbish.Kind.allCases {
-            let rubbish = Rubbish(kind, before: now, mark: kind == .audit ? Int64(count) - 10 : 0)
+        for kind in ExpiredRows.Kind.allCases {
+            let rubbish = ExpiredRows(kind, before: now, mark: kind == .audit ? Int64(count) - 10 : 0)
             _ = try await store.drop(rubbish, by: Sample.id(1))
         }
     }

@@ -2,21 +2,21 @@ import Domain
 import Relay
 import World
 
-extension Store: RepeatStore {
+extension Store: IdempotencyStore {
     public func begin(
-        _ repeatable: Repeatable, as operation: OperationID, relay: RelayID, at now: Timestamp
-    ) async throws(StoreFailure) -> RepeatRow? {
+        _ repeatable: IdempotentRequest, as operation: OperationID, relay: RelayID, at now: Timestamp
+    ) async throws(StoreFailure) -> IdempotencyRow? {
         let script = Script(
             "idempotency", rows: [.idempotency(repeatable.website, repeatable.digest).signed],
             writes: [
-                Step(
+                BoundStatement(
                     insertRow, .blob(repeatable.digest), .blob(repeatable.fingerprint), .id(operation), .id(relay),
                     .moment(now), .id(repeatable.website))
-            ], reads: [Step(readRow, .id(repeatable.website), .blob(repeatable.digest))])
+            ], reads: [BoundStatement(readRow, .id(repeatable.website), .blob(repeatable.digest))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
-                return RepeatRow(
+                return IdempotencyRow(
                     fingerprint: try row.blob(0), state: try row.word(1), operation: try row.id(2),
                     holder: try row.optionalID(6), isHeld: try row.bool(3),
                     status: try row.optionalInteger(4).map { Int($0) }, sealed: try row.optionalBlob(5),
@@ -25,21 +25,21 @@ extension Store: RepeatStore {
     }
 
     public func resume(
-        _ repeatable: Repeatable, as operation: OperationID, relay: RelayID
+        _ repeatable: IdempotentRequest, as operation: OperationID, relay: RelayID
     ) async throws(StoreFailure) -> Bool {
         let key: [SQLValue] = [.id(repeatable.website), .blob(repeatable.digest), .id(operation)]
         let script = Script(
             "idempotency", rows: [.idempotency(repeatable.website, repeatable.digest).signed],
-            writes: [Step(takeRow, values: [.id(relay)] + key)],
-            reads: [Step(isMine, values: key + [.id(relay)])])
+            writes: [BoundStatement(takeRow, values: [.id(relay)] + key)],
+            reads: [BoundStatement(isMine, values: key + [.id(relay)])])
         return try await run(Query(script: script) { rows in !rows[0].isEmpty })
     }
 
     public func finish(
-        _ repeatable: Repeatable, as operation: OperationID, _ kept: KeptAnswer
+        _ repeatable: IdempotentRequest, as operation: OperationID, _ kept: StoredResponse
     ) async throws(StoreFailure) {
         var writes = [
-            Step(
+            BoundStatement(
                 finishRow, .word(kept.state), .integer(Int64(kept.status)), .blob(kept.sealed),
                 .id(repeatable.website), .blob(repeatable.digest), .id(operation))
         ]
@@ -48,11 +48,11 @@ extension Store: RepeatStore {
         try await run(Query(script: Script("idempotency", writes: writes)) { _ in () })
     }
 
-    public func release(_ ended: [OperationID: Repeatable]) async throws(StoreFailure) {
+    public func release(_ ended: [OperationID: IdempotentRequest]) async throws(StoreFailure) {
         let script = Script(
             "idempotency",
             writes: ended.map { operation, repeatable in
-                Step(freeRow, .id(repeatable.website), .blob(repeatable.digest), .id(operation))
+                BoundStatement(freeRow, .id(repeatable.website), .blob(repeatable.digest), .id(operation))
             })
         try await run(Query(script: script) { _ in () })
     }

@@ -2,15 +2,15 @@ import Domain
 import Relay
 
 /// What a user has approved of, or been asked to, that is no phone yet: it ends with the trust in whoever approved.
-enum Unspent {
+enum UnusedApprovals {
     /// Waiting phones but this one, codes and waiting factors that rest on an approval, and approvals that nothing has used. Part of a change
     /// that `operation` has put into the audit; nothing where it has not.
-    static func ended(of user: UserID, but device: DeviceID?, by operation: SQLValue) -> [Step] {
+    static func ended(of user: UserID, but device: DeviceID?, by operation: SQLValue) -> [BoundStatement] {
         [
-            Step(dropWaiting, .id(user), .id(device), operation),
-            Step(dropApproved, .id(user), operation),
-            Step(dropWaitingFactors, .id(user), operation),
-            Step(spend, operation, .id(user), operation),
+            BoundStatement(dropWaiting, .id(user), .id(device), operation),
+            BoundStatement(dropApproved, .id(user), operation),
+            BoundStatement(dropWaitingFactors, .id(user), operation),
+            BoundStatement(spend, operation, .id(user), operation),
         ]
     }
 

@@ -7,36 +7,36 @@ extension Factors {
     /// Drops the factor of that kind with its codes, and what was approved with nobody knows which factor. False when
     /// there is none.
     public static func drop(
-        _ kind: Factor, of user: UserID, by doer: Doer, at now: Timestamp, as operation: Operation
+        _ kind: Factor, of user: UserID, by doer: ChangeAuthor, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
         var writes =
             [
-                Step(Locks.hold, .id(user)),
-                Step(auditDropped, .id(operation), .moment(now), .word(kind), .id(user), .word(kind)),
+                BoundStatement(Locks.hold, .id(user)),
+                BoundStatement(auditDropped, .id(operation), .moment(now), .word(kind), .id(user), .word(kind)),
             ] + dropped(kind, of: user, at: now, as: operation)
         if kind == .recovery { writes.append(RecoveryRows.dropped(user, as: operation)) }
         // A factor can be dropped whoever wrote the rows. The user's row comes first: others wait there.
         return Query(
             change: Change(
-                "drop", operation, rows: [.user(user).lenient] + Unspent.rows(of: user),
-                writes + Unspent.ended(of: user, but: nil, by: .id(operation)))
+                "drop", operation, rows: [.user(user).lenient] + UnusedApprovals.rows(of: user),
+                writes + UnusedApprovals.ended(of: user, but: nil, by: .id(operation)))
         ) { rows in rows.happened }
     }
 
     /// Those of a kind with what was sent. Part of a change that `operation` has put into the audit.
     private static func dropped(
         _ kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
-    ) -> [Step] {
+    ) -> [BoundStatement] {
         let mine: [SQLValue] = [.id(user), .word(kind), .id(operation)]
-        return (kind.isSent ? [Step(dropSent, values: mine), Step(dropErrands, values: mine)] : [])
-            + [CodeFailures.kept(kind, of: user, as: operation), Step(dropFactor, values: mine)]
+        return (kind.isSent ? [BoundStatement(dropSent, values: mine), BoundStatement(dropErrands, values: mine)] : [])
+            + [CodeFailures.kept(kind, of: user, as: operation), BoundStatement(dropFactor, values: mine)]
             + leftBehind(kind, of: user, at: now, as: operation)
     }
 
     /// Of the open logins what was under way by it; what follows begins.
     private static func leftBehind(
         _ kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
-    ) -> [Step] {
+    ) -> [BoundStatement] {
         [
             Steps.giveUp(kind, of: user, at: now, by: operation),
             CascadeSteps.hasten(of: user, at: now, by: operation),
@@ -47,11 +47,11 @@ extension Factors {
     /// wrong codes and the codes that it was sent. Whoever takes an address away and gives it again counts on.
     static func takenAway(
         _ kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
-    ) -> [Step] {
+    ) -> [BoundStatement] {
         let mine: [SQLValue] = [.id(user), .word(kind), .id(operation)]
         return codesVoided(kind, of: user, at: now, as: operation) + [
             CodeFailures.kept(kind, of: user, as: operation), dropActive(kind, of: user, as: operation),
-            Step(emptyWaiting, values: mine),
+            BoundStatement(emptyWaiting, values: mine),
         ]
     }
 
@@ -63,12 +63,13 @@ extension Factors {
     /// What was sent to the address that counts is dropped with it, and what was sent to the one that waits counts no more.
     static func codesVoided(
         _ kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
-    ) -> [Step] {
+    ) -> [BoundStatement] {
         guard kind.isSent else { return [] }
         let mine: [SQLValue] = [.id(user), .word(kind), .id(operation)]
         return [
-            Step(dropSentOfActive, values: mine), Step(voidSentOfWaiting, values: [.moment(now), .moment(now)] + mine),
-            Step(dropErrands, values: mine),
+            BoundStatement(dropSentOfActive, values: mine),
+            BoundStatement(voidSentOfWaiting, values: [.moment(now), .moment(now)] + mine),
+            BoundStatement(dropErrands, values: mine),
         ] + leftBehind(kind, of: user, at: now, as: operation)
     }
 
@@ -79,8 +80,8 @@ extension Factors {
     }
 
     /// The one that counts, of which another takes the place.
-    static func dropActive(_ kind: Factor, of user: UserID, as operation: Operation) -> Step {
-        Step(dropReplaced, .id(user), .word(kind), .id(operation))
+    static func dropActive(_ kind: Factor, of user: UserID, as operation: Operation) -> BoundStatement {
+        BoundStatement(dropReplaced, .id(user), .word(kind), .id(operation))
     }
 }
 

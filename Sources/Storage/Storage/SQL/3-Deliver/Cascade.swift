@@ -7,7 +7,7 @@ extension Store: CascadeStore {
         let id = SQLValue.id(challenge)
         let script = Script(
             "cascade", rows: [.challenge(challenge), .user(asked: challenge)],
-            reads: [openChallenge, stepsOf, phonesOf, codesOf, nextOf].map { Step($0, id) })
+            reads: [openChallenge, stepsOf, phonesOf, codesOf, nextOf].map { BoundStatement($0, id) })
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
@@ -27,50 +27,51 @@ extension Store: CascadeStore {
     public func begin(_ step: NewStep, as operation: Operation) async throws(StoreFailure) -> BegunStep? {
         let (id, now, done) = (SQLValue.id(step.challenge), SQLValue.moment(step.at), SQLValue.id(operation))
         let ordinal = SQLValue.integer(Int64(step.after + 1))
-        var writes = [Step(Locks.hold, .id(step.user)), Step(CascadeSteps.hold, id)]
-        if let charge = step.charge { writes.append(TextBudget.hold(charge)) }
+        var writes = [BoundStatement(Locks.hold, .id(step.user)), BoundStatement(CascadeSteps.hold, id)]
+        if let charge = step.charge { writes.append(SMSBudget.hold(charge)) }
         writes += [
-            Step(
+            BoundStatement(
                 auditBegin, done, now, .word(step.factor), id, now, .integer(Int64(step.after)),
                 .bool(step.isByHand), .bool(!step.factor.isCode), .bool(step.code == nil), .id(step.code?.factor),
                 .integer(step.code?.counter)),
-            Step(leaveBehind, now, id, done),
+            BoundStatement(leaveBehind, now, id, done),
         ]
         for push in step.pushes {
             writes.append(
-                Step(
+                BoundStatement(
                     insertPush, .id(push.id), id, .moment(push.leasedUntil), .id(push.holder), .id(push.device),
                     .id(step.user), .bool(step.limits.isKnown), .moment(step.limits.since),
                     .integer(Int64(step.limits.pushes)), .bool(step.limits.isKnown), now, done))
         }
         writes += [
-            Step(
+            BoundStatement(
                 insertStep, ordinal, .word(step.factor), id, .word(step.factor), .word(step.state), now,
                 .text(step.refusal), id, done)
         ]
         if let charge = step.charge {
             writes.append(
-                Step(
-                    refuseText, values: [now, .text(NewStep.limited), id, ordinal, done] + TextBudget.values(charge)))
+                BoundStatement(
+                    refuseText, values: [now, .text(NewStep.limited), id, ordinal, done] + SMSBudget.values(charge)))
         }
         writes += [
-            Step(nameFactor, ordinal, id, done),
-            Step(dropNextBy, id, done),
+            BoundStatement(nameFactor, ordinal, id, done),
+            BoundStatement(dropNextBy, id, done),
         ]
         if let next = step.next {
-            writes.append(Step(insertNext, .id(next.id), .moment(next.due), .id(next.holder), id, done))
+            writes.append(BoundStatement(insertNext, .id(next.id), .moment(next.due), .id(next.holder), id, done))
         }
         if let code = step.code { writes += OutboxRows.code(code, as: operation) }
-        if let code = step.code, let charge = step.charge { writes.append(TextBudget.count(charge, message: code.id)) }
+        if let code = step.code, let charge = step.charge { writes.append(SMSBudget.count(charge, message: code.id)) }
         if step.code != nil || step.refusal != nil {
             writes.append(CascadeSteps.hasten(step.challenge, at: step.at, by: operation))
         }
         let change = Change(
-            "begin", operation, rows: step.rows, writes, reads: [Step(newest, id), Step(pushesOf, id)])
+            "begin", operation, rows: step.rows, writes,
+            reads: [BoundStatement(newest, id), BoundStatement(pushesOf, id)])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard rows.happened, let row = rows[1].first else { return nil }
-                var pushes: [ErrandID] = []
+                var pushes: [OutboxEntryID] = []
                 for push in rows[2] { pushes.append(try push.id(0)) }
                 return BegunStep(
                     factor: try row.word(0), state: try row.word(1), reason: try row.optionalText(3), pushes: pushes)
@@ -79,7 +80,8 @@ extension Store: CascadeStore {
 
     public func begun(by operation: OperationID) async throws(StoreFailure) -> BegunStep? {
         try await run(
-            Query(script: Script("begun", reads: [Step(newestBy, .id(operation))])) { rows throws(StoreFailure) in
+            Query(script: Script("begun", reads: [BoundStatement(newestBy, .id(operation))])) {
+                rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return BegunStep(
                     factor: try row.word(0), state: try row.word(1), reason: try row.optionalText(3), pushes: [])
@@ -90,7 +92,7 @@ extension Store: CascadeStore {
         let id = SQLValue.id(challenge)
         let script = Script(
             "nothing left",
-            writes: [Step(CascadeSteps.hold, id), Step(forgetNext, id, id, .integer(Int64(steps)))])
+            writes: [BoundStatement(CascadeSteps.hold, id), BoundStatement(forgetNext, id, id, .integer(Int64(steps)))])
         try await run(Query(script: script) { _ in () })
     }
 }
@@ -107,18 +109,18 @@ extension NewStep {
 /// Parts of scripts in which a step comes to its end.
 enum CascadeSteps {
     /// What follows is due at once, if nothing is under way any more. Behind the audit of the change that says so.
-    static func hasten(_ challenge: ChallengeID, at now: Timestamp, by operation: Operation) -> Step {
-        Step(hastened, .moment(now), .id(challenge), .id(operation))
+    static func hasten(_ challenge: ChallengeID, at now: Timestamp, by operation: Operation) -> BoundStatement {
+        BoundStatement(hastened, .moment(now), .id(challenge), .id(operation))
     }
 
     /// The same for all open challenges of a user.
-    static func hasten(of user: UserID, at now: Timestamp, by operation: Operation) -> Step {
+    static func hasten(of user: UserID, at now: Timestamp, by operation: Operation) -> BoundStatement {
         hasten(of: user, at: now, noted: operation.id)
     }
 
     /// The same for a change whose audit row has an id of its own.
-    static func hasten(of user: UserID, at now: Timestamp, noted: OperationID) -> Step {
-        Step(hastenedOfUser, .moment(now), .id(user), .id(noted))
+    static func hasten(of user: UserID, at now: Timestamp, noted: OperationID) -> BoundStatement {
+        BoundStatement(hastenedOfUser, .moment(now), .id(user), .id(noted))
     }
 
     /// Steps of a challenge change one after the other.
@@ -199,7 +201,7 @@ private let insertStep = Statement(
 
 private let refuseText = Statement(
     "UPDATE step SET state = 'refused', at = ?, reason = ? WHERE challenge_id = ? AND ordinal = ? AND" + begun
-        + " AND NOT " + TextBudget.room)
+        + " AND NOT " + SMSBudget.room)
 
 private let nameFactor = Statement(
     """

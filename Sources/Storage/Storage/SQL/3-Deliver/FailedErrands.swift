@@ -5,7 +5,7 @@ import World
 extension Store {
     /// Reads claimed rows together. If a single row may be the cause of a failure, each row is read by itself.
     func read<Row>(
-        _ claimed: [ErrandID], together: Query<[Row]>, each: (ErrandID) -> Query<[Row]>
+        _ claimed: [OutboxEntryID], together: Query<[Row]>, each: (OutboxEntryID) -> Query<[Row]>
     ) async throws(StoreFailure) -> ClaimedRows<Row> {
         guard !claimed.isEmpty else { return ClaimedRows() }
         do throws(StoreFailure) {
@@ -25,8 +25,8 @@ extension Store {
         return found
     }
 
-    public func setAside(_ errand: ErrandID, by relay: RelayID, at now: Timestamp) async throws(StoreFailure) {
-        let step: Step
+    public func setAside(_ errand: OutboxEntryID, by relay: RelayID, at now: Timestamp) async throws(StoreFailure) {
+        let step: BoundStatement
         if try await isForged(errand) {
             step = FailedErrands.dead(errand, by: relay, at: now)
         } else {
@@ -38,7 +38,7 @@ extension Store {
 
     /// Whether no key has signed the row as it is. A row under a key that this relay does not know may be genuine for
     /// another relay.
-    private func isForged(_ errand: ErrandID) async throws(StoreFailure) -> Bool {
+    private func isForged(_ errand: OutboxEntryID) async throws(StoreFailure) -> Bool {
         guard let authenticator = rowAuthenticator else { return false }
         let row = try await run(RowQueries.row(of: .outbox, key: [.id(errand)], with: authenticator))
         return row.map { [.unsigned, .changed].contains($0.verdict) } ?? false
@@ -54,18 +54,18 @@ enum FailedErrands {
     private static let shortestPause = Duration.seconds(30)
     private static let longestPause = Duration.seconds(3600)
 
-    static func dead(_ errand: ErrandID, by relay: RelayID, at now: Timestamp) -> Step {
-        Step(die, .moment(now), .text(forged), .id(errand), .id(relay))
+    static func dead(_ errand: OutboxEntryID, by relay: RelayID, at now: Timestamp) -> BoundStatement {
+        BoundStatement(die, .moment(now), .text(forged), .id(errand), .id(relay))
     }
 
-    static func waiting(_ errand: ErrandID, by relay: RelayID, until due: Timestamp) -> Step {
-        Step(wait, .moment(due), .moment(due), .id(errand), .id(relay))
+    static func waiting(_ errand: OutboxEntryID, by relay: RelayID, until due: Timestamp) -> BoundStatement {
+        BoundStatement(wait, .moment(due), .moment(due), .id(errand), .id(relay))
     }
 
     /// How long a row waits whose other rows are to be repaired: longer each time. The tries of a callback, which are
     /// few, are not used up: it waits as long again as it has waited.
-    static func pause(_ errand: ErrandID, at now: Timestamp) -> Query<Duration> {
-        Query(script: Script("set aside", reads: [Step(tries, .id(errand))])) { rows in
+    static func pause(_ errand: OutboxEntryID, at now: Timestamp) -> Query<Duration> {
+        Query(script: Script("set aside", reads: [BoundStatement(tries, .id(errand))])) { rows in
             // Nothing of such a row is relied on.
             let attempts = (try? rows[0].first?.integer(0)) ?? 0
             let createdAt = (try? rows[0].first?.optionalMoment(1)) ?? nil
@@ -77,7 +77,7 @@ enum FailedErrands {
 
 private let tries = Statement("SELECT attempts, created_at FROM outbox WHERE id = ?")
 
-private let ours = " WHERE id = ? AND dead_at IS NULL AND" + Postponed.isOurs
+private let ours = " WHERE id = ? AND dead_at IS NULL AND" + RetriedEntries.isOurs
 
 private let die = Statement(
     """
@@ -86,6 +86,6 @@ private let die = Statement(
 
 private let wait = Statement(
     """
-    UPDATE outbox SET due_at = CASE kind WHEN '\(Calls.kind)' THEN due_at ELSE ? END,
-    call_at = CASE kind WHEN '\(Calls.kind)' THEN ? ELSE call_at END, holder = NULL, claim = NULL
+    UPDATE outbox SET due_at = CASE kind WHEN '\(WebhookRows.kind)' THEN due_at ELSE ? END,
+    call_at = CASE kind WHEN '\(WebhookRows.kind)' THEN ? ELSE call_at END, holder = NULL, claim = NULL
     """ + ours)

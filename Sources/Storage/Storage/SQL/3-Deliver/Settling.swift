@@ -3,28 +3,28 @@ import Relay
 import World
 
 /// What the end of an errand that was sent to the user makes of the steps of its challenge, whoever carried it.
-enum Settling {
+enum StepSettlement {
     /// The errands of a challenge are settled one after the other, each of them seeing what the ones before it left, and
     /// none in the middle of the challenge's end, which takes the same rows in the same order.
-    static func hold(_ challenge: ChallengeID) -> Step { Step(holdChallenge, .id(challenge)) }
+    static func hold(_ challenge: ChallengeID) -> BoundStatement { BoundStatement(holdChallenge, .id(challenge)) }
 
     /// To be put behind the audit of the settling, and in front of the errand's end.
     ///
     /// - Parameter factor: its kind of errand has the same name.
     static func came(
-        of errand: ErrandID, _ factor: Factor, _ state: StepState, _ reason: String?, in challenge: ChallengeID,
+        of errand: OutboxEntryID, _ factor: Factor, _ state: StepState, _ reason: String?, in challenge: ChallengeID,
         at now: Timestamp, as operation: Operation
-    ) -> [Step] {
+    ) -> [BoundStatement] {
         let hastening = CascadeSteps.hasten(challenge, at: now, by: operation)
         let (challenge, factor) = (SQLValue.id(challenge), SQLValue.word(factor))
         guard state != .sent else {
             return [
-                Step(markSent, challenge, .id(operation)),
-                Step(stepSent, .moment(now), .text(reason), challenge, factor, .id(operation)),
+                BoundStatement(markSent, challenge, .id(operation)),
+                BoundStatement(stepSent, .moment(now), .text(reason), challenge, factor, .id(operation)),
             ]
         }
         return [
-            Step(
+            BoundStatement(
                 stepFailed, .word(state), .moment(now), .text(reason), challenge, factor, challenge, factor,
                 .id(errand), .id(operation)),
             hastening,
@@ -34,21 +34,21 @@ enum Settling {
     /// Of an audit whose row says that this errand was settled just now.
     static let settled = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
 
-    static func drop(_ errand: ErrandID, as operation: Operation) -> Step {
-        Step(dropErrand, .id(errand), .id(operation))
+    static func drop(_ errand: OutboxEntryID, as operation: Operation) -> BoundStatement {
+        BoundStatement(dropErrand, .id(errand), .id(operation))
     }
 }
 
 private let holdChallenge = Statement("UPDATE challenge SET state = state WHERE id = ?")
 
 private let markSent = Statement(
-    "UPDATE challenge SET state = 'sent' WHERE id = ? AND state = 'asked' AND" + Settling.settled)
+    "UPDATE challenge SET state = 'sent' WHERE id = ? AND state = 'asked' AND" + StepSettlement.settled)
 
 private let stepSent = Statement(
     """
     UPDATE step SET state = 'sent', at = ?, reason = ?
     WHERE challenge_id = ? AND factor = ? AND state = 'queued' AND
-    """ + Settling.settled)
+    """ + StepSettlement.settled)
 
 /// A step has failed only when nothing else of its kind is still under way.
 private let stepFailed = Statement(
@@ -56,6 +56,6 @@ private let stepFailed = Statement(
     UPDATE step SET state = ?, at = ?, reason = ?
     WHERE challenge_id = ? AND factor = ? AND state = 'queued' AND NOT EXISTS
     (SELECT 1 FROM outbox o WHERE o.challenge_id = ? AND o.kind = ? AND o.id <> ? AND o.dead_at IS NULL) AND
-    """ + Settling.settled)
+    """ + StepSettlement.settled)
 
-private let dropErrand = Statement("DELETE FROM outbox WHERE id = ? AND" + Settling.settled)
+private let dropErrand = Statement("DELETE FROM outbox WHERE id = ? AND" + StepSettlement.settled)

@@ -3,11 +3,11 @@ import Relay
 
 /// The part of a script that begins a text message: whether there is room for one more, and its count. The message is
 /// counted when it is written down, not when it leaves, so that no number of relays can send more than there is room for.
-enum TextBudget {
+enum SMSBudget {
     /// Before the statement that asks for `room`: the tallies are there, and nobody else counts until this script ends. A
     /// statement of its own: one that waited for the lock itself may have counted before it waited.
-    static func hold(_ charge: TextCharge) -> Step {
-        Step(holdTallies, values: charge.tallies.flatMap { [.text($0.period), .text($0.scope)] })
+    static func hold(_ charge: SMSCharge) -> BoundStatement {
+        BoundStatement(holdTallies, values: charge.tallies.flatMap { [.text($0.period), .text($0.scope)] })
     }
 
     /// A condition: none of the tallies is full. Its values are those of `values`.
@@ -16,15 +16,16 @@ enum TextBudget {
         + Array(repeating: "(text_tally.period = ? AND text_tally.scope = ? AND text_tally.messages >= ?)", count: 5)
         .joined(separator: " OR ") + "))"
 
-    static func values(_ charge: TextCharge) -> [SQLValue] {
+    static func values(_ charge: SMSCharge) -> [SQLValue] {
         charge.tallies.flatMap { tally -> [SQLValue] in
             [.text(tally.period), .text(tally.scope), .integer(tally.limit.map(Int64.init) ?? .max)]
         }
     }
 
     /// After the message's row was written, if it was.
-    static func count(_ charge: TextCharge, message: ErrandID) -> Step {
-        Step(addMessage, values: charge.tallies.flatMap { [.text($0.period), .text($0.scope)] } + [.id(message)])
+    static func count(_ charge: SMSCharge, message: OutboxEntryID) -> BoundStatement {
+        BoundStatement(
+            addMessage, values: charge.tallies.flatMap { [.text($0.period), .text($0.scope)] } + [.id(message)])
     }
 }
 

@@ -3,22 +3,22 @@ import GSM
 import Relay
 import World
 
-extension Store: TextLedger {
-    public func note(_ sent: SentText) async throws(StoreFailure) {
-        let day = SQLValue.text(TextCharge.day(sent.at))
+extension Store: SMSUsageStore {
+    public func note(_ sent: SMSUsage) async throws(StoreFailure) {
+        let day = SQLValue.text(SMSCharge.day(sent.at))
         // The message's own id: one that is sent anew counts anew, and has the row that a retry looks for.
         let script = Script(
             "note text", operation: sent.message.bytes,
-            writes: [Step(auditSent, .id(sent.message), .moment(sent.at), .text(sent.prefix.text))]
+            writes: [BoundStatement(auditSent, .id(sent.message), .moment(sent.at), .text(sent.prefix.text))]
                 + ["", sent.prefix.text].map { scope in
-                    Step(addSent, day, .text(scope), .integer(Int64(sent.parts)), .integer(sent.cost))
+                    BoundStatement(addSent, day, .text(scope), .integer(Int64(sent.parts)), .integer(sent.cost))
                 })
         try await run(Query(script: script) { _ in () })
     }
 }
 
 /// The account of a day's text messages, as operators ask for it.
-public struct TextAccount: Sendable, Equatable {
+public struct SMSUsageReport: Sendable, Equatable {
     public struct Line: Sendable, Equatable {
         public let prefix: String
         /// That were begun, and of those the ones that a gateway took.
@@ -32,8 +32,8 @@ public struct TextAccount: Sendable, Equatable {
     /// By the beginnings of numbers, the busiest first.
     public let prefixes: [Line]
 
-    public static func query(of day: Timestamp) -> Query<TextAccount> {
-        Query(script: Script("texts", reads: [Step(readDay, .text(TextCharge.day(day)))])) {
+    public static func query(of day: Timestamp) -> Query<SMSUsageReport> {
+        Query(script: Script("texts", reads: [BoundStatement(readDay, .text(SMSCharge.day(day)))])) {
             rows throws(StoreFailure) in
             var lines: [Line] = []
             for row in rows[0] {
@@ -43,7 +43,7 @@ public struct TextAccount: Sendable, Equatable {
                         parts: try row.integer(3), cost: try row.integer(4)))
             }
             let total = lines.first { $0.prefix.isEmpty } ?? Line(prefix: "", messages: 0, sent: 0, parts: 0, cost: 0)
-            return TextAccount(total: total, prefixes: lines.filter { !$0.prefix.isEmpty })
+            return SMSUsageReport(total: total, prefixes: lines.filter { !$0.prefix.isEmpty })
         }
     }
 }

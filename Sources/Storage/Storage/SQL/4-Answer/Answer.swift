@@ -16,7 +16,7 @@ extension Store: AnswerStore {
     ) async throws(StoreFailure) -> ChallengeRow? {
         let script = Script(
             "challenge", rows: [.challenge(id), .user(asked: id)],
-            reads: [Step(statement, .id(id), owner), Step(steps, .id(id), owner)])
+            reads: [BoundStatement(statement, .id(id), owner), BoundStatement(steps, .id(id), owner)])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
@@ -26,7 +26,9 @@ extension Store: AnswerStore {
             })
     }
 
-    public func close(_ closing: Closing, as operation: Operation) async throws(StoreFailure) -> Closed? {
+    public func close(_ closing: ChallengeEnd, as operation: Operation) async throws(StoreFailure)
+        -> ChallengeEndResult?
+    {
         let life = closing.life
         let now = SQLValue.moment(closing.at)
         let end: [SQLValue] = [
@@ -34,53 +36,54 @@ extension Store: AnswerStore {
             .id(closing.device?.id), .text(closing.receipt), .word(closing.uv), now, .id(operation),
             .id(closing.challenge),
         ]
-        let consequence = Consequence(closing, operation)
+        let consequence = AnswerEffects(closing, operation)
         // What the guards say of phone and user is true until the commit: whoever changes either holds that row too.
-        var writes = (closing.device?.user ?? closing.code?.user).map { [Step(Locks.hold, .id($0))] } ?? []
+        var writes = (closing.device?.user ?? closing.code?.user).map { [BoundStatement(Locks.hold, .id($0))] } ?? []
         if life.state == .expired {
-            writes.append(Step(expire, values: end + [now]))
+            writes.append(BoundStatement(expire, values: end + [now]))
         } else if let phone = closing.device {
             let known: [SQLValue] = [now, .id(phone.id), .blob(phone.key)]
             let approves = life.decision == .approve || life.reason == .wrongNumber
             writes.append(
                 approves
-                    ? Step(approveByPhone, values: end + known + [.integer(Int64(phone.failures))])
-                    : Step(closeByPhone, values: end + known))
+                    ? BoundStatement(approveByPhone, values: end + known + [.integer(Int64(phone.failures))])
+                    : BoundStatement(closeByPhone, values: end + known))
         } else if let code = closing.code {
             writes.append(code.ends(closing, end))
         } else {
-            writes.append(Step(closeOpen, values: end + [now]))
+            writes.append(BoundStatement(closeOpen, values: end + [now]))
         }
         let mine: [SQLValue] = [.id(closing.challenge), .id(operation)]
         // What was under way and is not what was answered by led to nothing.
         let answered: Factor? = life.endOfStep == .answered ? closing.factor : nil
         let others: StepState = answered == nil ? life.endOfStep : .skipped
         writes.append(
-            Step(
+            BoundStatement(
                 endStep,
                 values: [.word(answered), .word(life.endOfStep), .word(others), now, .id(closing.challenge)] + mine))
         if let answered, closing.proof != nil {
-            writes.append(Step(addStep, values: [.word(answered), now, .word(answered)] + mine))
+            writes.append(BoundStatement(addStep, values: [.word(answered), now, .word(answered)] + mine))
         }
         if let code = closing.code { writes += code.usedUp(closing, mine) }
         if let phone = closing.device {
-            writes.append(Step(seePhone, values: [now, .id(phone.id)] + mine))
+            writes.append(BoundStatement(seePhone, values: [now, .id(phone.id)] + mine))
             if life.decision == .approve, phone.failures > 0 {
-                writes.append(Step(forgetFailures, values: [.id(phone.id)] + mine))
+                writes.append(BoundStatement(forgetFailures, values: [.id(phone.id)] + mine))
             }
         }
-        writes.append(Step(dropErrands, values: [.id(closing.challenge)] + mine))
-        writes.append(Decided.told(closing.challenge, at: closing.at, as: operation))
+        writes.append(BoundStatement(dropErrands, values: [.id(closing.challenge)] + mine))
+        writes.append(LoginDecidedRows.told(closing.challenge, at: closing.at, as: operation))
         let outcome = life.decision?.rawValue ?? life.reason?.rawValue
-        writes.append(Step(auditEnd, values: [.id(operation), now, .text("\(closing.event)"), .text(outcome)] + mine))
+        writes.append(
+            BoundStatement(auditEnd, values: [.id(operation), now, .text("\(closing.event)"), .text(outcome)] + mine))
         writes += consequence?.after ?? []
         // A consequence names the `login.decided` rows of all the user's challenges, this one's included.
-        let rows = closing.rows + (consequence?.rows ?? [Decided.row(closing.challenge, as: operation)])
+        let rows = closing.rows + (consequence?.rows ?? [LoginDecidedRows.row(closing.challenge, as: operation)])
         let change = Change("close", operation, rows: rows, writes, reads: consequence?.reads ?? [])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard rows.happened else { return nil }
-                guard let consequence else { return Closed(became: nil, others: []) }
+                guard let consequence else { return ChallengeEndResult(became: nil, others: []) }
                 return try consequence.came(of: rows)
             })
     }
@@ -90,7 +93,10 @@ extension Store: AnswerStore {
     ) async throws(StoreFailure) -> ChallengeID? {
         let script = Script(
             "meant",
-            reads: [Step(closedBy, .id(operation), .id(user)), Step(newestBy, .id(user), .moment(begun))])
+            reads: [
+                BoundStatement(closedBy, .id(operation), .id(user)),
+                BoundStatement(newestBy, .id(user), .moment(begun)),
+            ])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 guard let row = rows[0].first ?? rows[1].first else { return nil }
@@ -98,12 +104,12 @@ extension Store: AnswerStore {
             })
     }
 
-    public func standing(of device: DeviceID) async throws(StoreFailure) -> Standing? {
+    public func standing(of device: DeviceID) async throws(StoreFailure) -> AnswerEligibility? {
         try await run(
-            Query(script: Script("standing", reads: [Step(standingOfDevice, .id(device))])) {
+            Query(script: Script("standing", reads: [BoundStatement(standingOfDevice, .id(device))])) {
                 rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
-                return Standing(
+                return AnswerEligibility(
                     device: try row.word(0), user: try row.word(1), failures: Int(try row.integer(2)),
                     failedAt: try row.optionalMoment(3))
             })
@@ -113,7 +119,7 @@ extension Store: AnswerStore {
         let change = Change(
             "refused", operation,
             [
-                Step(
+                BoundStatement(
                     auditRefused, .id(operation), .moment(refused.at), .id(refused.website), .id(refused.user),
                     .id(refused.challenge), .id(refused.device), .word(refused.fault))
             ])
@@ -121,7 +127,7 @@ extension Store: AnswerStore {
     }
 }
 
-extension Closing {
+extension ChallengeEnd {
     /// The challenge's row, and the rows that an approval follows from. Any other end only takes away, and nobody is
     /// kept from it by a row that somebody else has changed.
     ///
@@ -165,7 +171,7 @@ private let newestBy = Statement(
     "SELECT id FROM challenge WHERE user_id = ? AND asked_at <= ? ORDER BY asked_at DESC, id LIMIT 1")
 
 /// How a challenge gets its end.
-enum Closings {
+enum ChallengeEnds {
     static let end = """
         UPDATE challenge SET state = ?, decision = ?, reason = ?, factor = coalesce(?, factor), proof = ?, device_id = ?,
         receipt = ?, uv = ?, decided_at = ?, operation = ? WHERE id = ? AND decided_at IS NULL
@@ -175,17 +181,17 @@ enum Closings {
     static let ended = " EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.operation = ?)"
 }
 
-private let expire = Statement(Closings.end + " AND expires_at <= ?")
-private let closeOpen = Statement(Closings.end + " AND expires_at > ?")
+private let expire = Statement(ChallengeEnds.end + " AND expires_at <= ?")
+private let closeOpen = Statement(ChallengeEnds.end + " AND expires_at > ?")
 private let closeByPhone = Statement(
-    Closings.end + """
+    ChallengeEnds.end + """
          AND expires_at > ? AND EXISTS (SELECT 1 FROM device d
         WHERE d.id = ? AND d.thumbprint = ? AND d.state = 'active' AND d.user_id = challenge.user_id)
         """)
 
 /// Whoever says no need not be in good standing; whoever says yes is what was judged, down to its failures.
 private let approveByPhone = Statement(
-    Closings.end + """
+    ChallengeEnds.end + """
          AND expires_at > ? AND EXISTS (SELECT 1 FROM device d JOIN user u ON u.id = d.user_id
         WHERE d.id = ? AND d.thumbprint = ? AND d.state = 'active' AND d.user_id = challenge.user_id
         AND d.failures = ? AND u.state = 'active')
@@ -195,7 +201,7 @@ private let endStep = Statement(
     """
     UPDATE step SET state = CASE WHEN factor = ? THEN ? ELSE ? END, at = ?
     WHERE challenge_id = ? AND state IN ('queued', 'sent', 'seen') AND
-    """ + Closings.ended)
+    """ + ChallengeEnds.ended)
 
 /// Where the factor that was answered by had not begun, or was left behind: that it was late is what tells it from a second
 /// push, say.
@@ -208,7 +214,7 @@ private let addStep = Statement(
     AND NOT EXISTS (SELECT 1 FROM step s WHERE s.challenge_id = c.id AND s.state = 'answered')
     """)
 
-private let seePhone = Statement("UPDATE device SET last_seen_at = ? WHERE id = ? AND" + Closings.ended)
+private let seePhone = Statement("UPDATE device SET last_seen_at = ? WHERE id = ? AND" + ChallengeEnds.ended)
 
 /// Only where a number was asked: without one, nobody has shown that they do not guess.
 private let forgetFailures = Statement(
@@ -218,7 +224,7 @@ private let forgetFailures = Statement(
     """)
 
 private let dropErrands = Statement(
-    "DELETE FROM outbox WHERE challenge_id = ? AND" + OutboxRows.butCallbacks + " AND" + Closings.ended)
+    "DELETE FROM outbox WHERE challenge_id = ? AND" + OutboxRows.butCallbacks + " AND" + ChallengeEnds.ended)
 
 private let auditEnd = Statement(
     Audit.columns + """

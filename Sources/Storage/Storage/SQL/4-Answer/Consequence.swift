@@ -3,12 +3,12 @@ import Relay
 import World
 
 extension Store {
-    public func freeze(_ report: LateFraud, as operation: Operation) async throws(StoreFailure) -> Closed? {
+    public func freeze(_ report: LateFraud, as operation: Operation) async throws(StoreFailure) -> ChallengeEndResult? {
         let phone = report.phone
-        let consequence = Consequence(report, operation)
+        let consequence = AnswerEffects(report, operation)
         let writes = [
-            Step(Locks.hold, .id(phone.user)),
-            Step(
+            BoundStatement(Locks.hold, .id(phone.user)),
+            BoundStatement(
                 auditReport, .id(operation), .moment(report.at), .id(phone.id), .blob(phone.key), .id(phone.user),
                 .id(report.challenge)),
         ]
@@ -24,8 +24,8 @@ extension Store {
 
 /// What an answer does to its user beside ending the challenge: a wrong number counts against its phone and may lock the
 /// user, a report of fraud freezes it. Part of the script that ends the challenge, so that both happen or neither.
-struct Consequence {
-    private let kind: Announcement
+struct AnswerEffects {
+    private let kind: AccountEvent
     private let becomes: UserState
     private let reason: Reason
     private let user: UserID
@@ -38,12 +38,12 @@ struct Consequence {
     private let at: Timestamp
     private let operation: Operation
     /// By which the user becomes so.
-    private let change: [Step]
+    private let change: [BoundStatement]
     /// The change of the user has a row of its own in the audit.
     private let own: OperationID
 
     /// Nil for an end that has none.
-    init?(_ closing: Closing, _ operation: Operation) {
+    init?(_ closing: ChallengeEnd, _ operation: Operation) {
         guard let phone = closing.device else { return nil }
         if closing.life.decision == .fraud {
             (kind, becomes, reason) = (.userFrozen, .frozen, .frozen)
@@ -62,12 +62,12 @@ struct Consequence {
         own = operation.identifier(kind.rawValue)
         let mine: [SQLValue] = [.id(closing.challenge), .id(operation)]
         if becomes == .frozen {
-            change = [Step(freeze, values: [.id(own), .id(phone.user)] + mine)]
+            change = [BoundStatement(freeze, values: [.id(own), .id(phone.user)] + mine)]
         } else {
             let limit = SQLValue.integer(Int64(closing.guesses ?? Policy.guessLimits.upperBound))
             change = [
-                Step(countFailure, values: [.moment(at), .id(phone.id)] + mine),
-                Step(lock, values: [.id(own), .id(phone.user), .id(phone.id), limit] + mine),
+                BoundStatement(countFailure, values: [.moment(at), .id(phone.id)] + mine),
+                BoundStatement(lock, values: [.id(own), .id(phone.user), .id(phone.id), limit] + mine),
             ]
         }
     }
@@ -83,48 +83,49 @@ struct Consequence {
         at = report.at
         self.operation = operation
         own = operation.identifier(kind.rawValue)
-        change = [Step(freezeByReport, .id(own), .id(user), .id(operation))]
+        change = [BoundStatement(freezeByReport, .id(own), .id(user), .id(operation))]
     }
 
-    var after: [Step] {
+    var after: [BoundStatement] {
         let now = SQLValue.moment(at)
         var steps = change
         let changed: [SQLValue] = [.id(user), .id(own)]
         steps.append(
-            Step(Locks.endOpen, values: [.word(reason), now, .id(operation), .id(user), now] + changed))
+            BoundStatement(Locks.endOpen, values: [.word(reason), now, .id(operation), .id(user), now] + changed))
         steps.append(Steps.skip(of: user, at: at, by: operation))
-        steps.append(Step(Locks.dropErrands, .id(user), .id(operation)))
-        steps.append(Decided.told(of: user, at: at, as: operation))
+        steps.append(BoundStatement(Locks.dropErrands, .id(user), .id(operation)))
+        steps.append(LoginDecidedRows.told(of: user, at: at, as: operation))
         steps.append(Locks.auditEnded(user, reason, at: at, as: operation))
         steps.append(
-            Step(
+            BoundStatement(
                 auditUser,
                 values: [.id(own), now, .word(kind), .id(challenge), .id(device), .word(proof)] + changed))
         // Whoever tricked the user into an approval must not come back with it once the user is unlocked.
-        if becomes == .frozen { steps += Unspent.ended(of: user, but: device, by: .id(own)) }
+        if becomes == .frozen { steps += UnusedApprovals.ended(of: user, but: device, by: .id(own)) }
         return steps
-            + News.steps(kind, user: user, device: device, challenge: cause, at: at, as: operation, noted: own)
+            + AccountEventRows.steps(
+                kind, user: user, device: device, challenge: cause, at: at, as: operation, noted: own)
     }
 
     /// The rows that `after` writes, beside the user's. It takes away from whatever it finds.
     var rows: [SignedRows] {
         Locks.rows(ending: user, at: at, as: operation)
-            + (becomes == .frozen ? Unspent.rows(of: user) : []) + News.rows(kind, as: operation)
+            + (becomes == .frozen ? UnusedApprovals.rows(of: user) : []) + AccountEventRows.rows(kind, as: operation)
     }
 
-    var reads: [Step] {
+    var reads: [BoundStatement] {
         [
-            Step(happenedNow, .id(own), .moment(at)),
-            Step(othersEnded, .id(user), .id(operation), .id(challenge)),
+            BoundStatement(happenedNow, .id(own), .moment(at)),
+            BoundStatement(othersEnded, .id(user), .id(operation), .id(challenge)),
         ]
     }
 
     /// The rows begin with that of the change itself. What came of it at an earlier time is nothing new.
-    func came(of rows: [Rows]) throws(StoreFailure) -> Closed {
-        guard !rows[1].isEmpty else { return Closed(became: nil, others: []) }
+    func came(of rows: [Rows]) throws(StoreFailure) -> ChallengeEndResult {
+        guard !rows[1].isEmpty else { return ChallengeEndResult(became: nil, others: []) }
         var others: [ChallengeID] = []
         for row in rows[2] { others.append(try row.id(0)) }
-        return Closed(became: becomes, others: others)
+        return ChallengeEndResult(became: becomes, others: others)
     }
 }
 

@@ -2,7 +2,7 @@ import Domain
 import World
 
 /// What websites and users are told of beside their logins: rows of the outbox, written with the change itself.
-enum News {
+enum AccountEventRows {
     /// So long it is tried to mail somebody.
     static let life = Duration.seconds(24 * 3600)
 
@@ -13,26 +13,27 @@ enum News {
     ///   - challenge: whose end the website is told of before this.
     ///   - event: nothing is told unless the audit calls the change so; nil where it is always told.
     static func steps(
-        _ announcement: Announcement, user: UserID, device: DeviceID?, challenge: ChallengeID? = nil,
+        _ announcement: AccountEvent, user: UserID, device: DeviceID?, challenge: ChallengeID? = nil,
         after event: String? = nil, at now: Timestamp, as operation: Operation, noted: OperationID? = nil
-    ) -> [Step] {
+    ) -> [BoundStatement] {
         func values(_ kind: String, _ more: SQLValue...) -> [SQLValue] {
             let id = id(of: announcement, kind, operation)
             let audit: [SQLValue] = [.id(user), .id(noted ?? operation.id), .text(event)]
             return [.id(id), .word(announcement), .id(device), .moment(now)] + more + audit
         }
         return [
-            Step(toWebsite, values: values("callback", .moment(now + Calls.life), .moment(now), .id(challenge))),
-            Step(toUser, values: values("mail", .moment(now + life), .moment(now))),
+            BoundStatement(
+                toWebsite, values: values("callback", .moment(now + WebhookRows.life), .moment(now), .id(challenge))),
+            BoundStatement(toUser, values: values("mail", .moment(now + life), .moment(now))),
         ]
     }
 
     /// The rows that `steps` writes. Their ids follow from the operation: nobody knows them before.
-    static func rows(_ announcement: Announcement, as operation: Operation) -> [SignedRows] {
+    static func rows(_ announcement: AccountEvent, as operation: Operation) -> [SignedRows] {
         ["callback", "mail"].map { .errand(id(of: announcement, $0, operation)).signed }
     }
 
-    private static func id(of announcement: Announcement, _ kind: String, _ operation: Operation) -> ErrandID {
+    private static func id(of announcement: AccountEvent, _ kind: String, _ operation: Operation) -> OutboxEntryID {
         operation.identifier("\(kind) \(announcement.rawValue)")
     }
 }
@@ -45,7 +46,7 @@ private let toWebsite = Statement(
     """
     INSERT INTO outbox (id, kind, event, device_id, created_at, expires_at, call_at, challenge_id, place, website_id,
     user_id, attempts)
-    SELECT ?, '\(Calls.kind)', ?, ?, ?, ?, ?, ?, \(Calls.afterEnd), w.id, u.id, 0
+    SELECT ?, '\(WebhookRows.kind)', ?, ?, ?, ?, ?, ?, \(WebhookRows.afterEnd), w.id, u.id, 0
     FROM user u JOIN website w ON w.id = u.website_id WHERE u.id = ? AND w.callback IS NOT NULL
     """ + " " + told)
 

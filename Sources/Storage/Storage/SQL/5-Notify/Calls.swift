@@ -4,7 +4,7 @@ import Webhooks
 import World
 
 /// The rows of the outbox that websites are told with.
-enum Calls {
+enum WebhookRows {
     static let kind = "callback"
 
     /// So long a website is told of what happened. It may be disabled all the while.
@@ -14,12 +14,12 @@ enum Calls {
     static let afterEnd = 1
 }
 
-extension Store: CallStore {
-    public func websitesToCall(at now: Timestamp) async throws(StoreFailure) -> [CallableWebsite] {
-        let script = Script("websites to call", reads: [Step(websitesWithDue, .moment(now))])
+extension Store: WebhookStore {
+    public func websitesToCall(at now: Timestamp) async throws(StoreFailure) -> [DueEndpoint] {
+        let script = Script("websites to call", reads: [BoundStatement(websitesWithDue, .moment(now))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
-                var websites: [CallableWebsite] = []
+                var websites: [DueEndpoint] = []
                 var failure: StoreFailure?
                 for row in rows[0] {
                     do throws(StoreFailure) {
@@ -34,35 +34,37 @@ extension Store: CallStore {
             })
     }
 
-    public func claimCalls(_ claim: CallClaim) async throws(StoreFailure) -> ClaimedRows<CallRow> {
-        let taken = try await run(Calls.take(claim))
-        return try await read(taken, together: Calls.taken(claim, rows: .claimed(claim.id))) {
-            Calls.taken(claim, $0, rows: .called($0))
+    public func claimCalls(_ claim: WebhookLease) async throws(StoreFailure) -> ClaimedRows<WebhookRow> {
+        let taken = try await run(WebhookRows.take(claim))
+        return try await read(taken, together: WebhookRows.taken(claim, rows: .claimed(claim.id))) {
+            WebhookRows.taken(claim, $0, rows: .called($0))
         }
     }
 
-    public func callBacklog(at now: Timestamp) async throws(StoreFailure) -> CallBacklog {
-        let script = Script("call backlog", reads: [Step(oldestDue), Step(countDead), Step(countWebsites)])
+    public func callBacklog(at now: Timestamp) async throws(StoreFailure) -> WebhookBacklog {
+        let script = Script(
+            "call backlog",
+            reads: [BoundStatement(oldestDue), BoundStatement(countDead), BoundStatement(countWebsites)])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 let oldest = try rows[0].first?.optionalMoment(0)
-                return CallBacklog(
+                return WebhookBacklog(
                     oldestDue: oldest.flatMap { $0 <= now ? $0 : nil }, dead: try rows[1].first?.integer(0) ?? 0,
                     disabled: try rows[2].first?.integer(1) ?? 0, websites: try rows[2].first?.integer(0) ?? 0)
             })
     }
 }
 
-extension Calls {
+extension WebhookRows {
     /// Leases what is due. Which rows that are is found by the script itself, so they are checked when they are read.
-    fileprivate static func take(_ claim: CallClaim) -> Query<[ErrandID]> {
+    fileprivate static func take(_ claim: WebhookLease) -> Query<[OutboxEntryID]> {
         let script = Script(
             "claim calls",
             writes: [
-                Step(
+                BoundStatement(
                     takeDue, .id(claim.relay), .id(claim.id), .moment(claim.leasedUntil), .id(claim.website),
                     .moment(claim.now), .id(claim.website), .id(claim.relay), .integer(Int64(claim.limit)))
-            ], reads: [Step(idsOfClaimed, .id(claim.id))])
+            ], reads: [BoundStatement(idsOfClaimed, .id(claim.id))])
         return Query(script: script) { rows in rows[0].errands }
     }
 
@@ -70,18 +72,18 @@ extension Calls {
     ///
     /// - Parameter call: nil stands for all.
     fileprivate static func taken(
-        _ claim: CallClaim, _ call: ErrandID? = nil, rows: [SignedRows]
-    ) -> Query<[CallRow]> {
+        _ claim: WebhookLease, _ call: OutboxEntryID? = nil, rows: [SignedRows]
+    ) -> Query<[WebhookRow]> {
         let script = Script(
             "claimed calls", rows: [.website(claim.website)] + rows,
             reads: [
-                Step(claimed, .id(claim.id), .id(claim.website), .id(call), .id(call)),
-                Step(stepsOfClaimed, .id(claim.id), .id(call), .id(call)),
+                BoundStatement(claimed, .id(claim.id), .id(claim.website), .id(call), .id(call)),
+                BoundStatement(stepsOfClaimed, .id(claim.id), .id(call), .id(call)),
             ])
         return Query(script: script) { rows throws(StoreFailure) in
             var steps: [ChallengeID: [ChallengeRow.Step]] = [:]
             for row in rows[1] { steps[try row.id(4), default: []].append(try ChallengeSteps.read(row)) }
-            var calls: [CallRow] = []
+            var calls: [WebhookRow] = []
             for row in rows[0] { calls.append(try row.call(steps)) }
             return calls
         }
@@ -95,34 +97,34 @@ extension [SignedRows] {
     }
 
     /// Everything that one call tells.
-    fileprivate static func called(_ call: ErrandID) -> [SignedRows] {
+    fileprivate static func called(_ call: OutboxEntryID) -> [SignedRows] {
         [.errand(call), .user(of: call), .challenge(of: call), .device(of: call)]
     }
 }
 
 extension Rows {
     /// The ids of rows of the outbox. A row whose key is no id is nobody's: nothing could name it.
-    var errands: [ErrandID] { compactMap { try? $0.id(0) } }
+    var errands: [OutboxEntryID] { compactMap { try? $0.id(0) } }
 }
 
 extension Row {
-    fileprivate func callableWebsite() throws(StoreFailure) -> CallableWebsite {
+    fileprivate func callableWebsite() throws(StoreFailure) -> DueEndpoint {
         let tries = Int(try integer(2))
-        let state = try optionalMoment(1).map { CallStanding.State.failing(since: $0, tries: tries) }
-        return CallableWebsite(
-            id: try id(0), standing: CallStanding(state ?? .working),
-            place: CallPlace(url: try text(3), operation: try id(4)))
+        let state = try optionalMoment(1).map { WebhookHealth.State.failing(since: $0, tries: tries) }
+        return DueEndpoint(
+            id: try id(0), standing: WebhookHealth(state ?? .working),
+            place: EndpointRevision(url: try text(3), operation: try id(4)))
     }
 
-    fileprivate func call(_ steps: [ChallengeID: [ChallengeRow.Step]]) throws(StoreFailure) -> CallRow {
+    fileprivate func call(_ steps: [ChallengeID: [ChallengeRow.Step]]) throws(StoreFailure) -> WebhookRow {
         let device: DeviceID? = try optionalID(13)
         let challenge: ChallengeID? = try optionalID(18)
-        return CallRow(
+        return WebhookRow(
             id: try id(0), event: try text(1), website: try id(2), websiteName: try text(3), url: try text(4),
             secrets: try blob(5), formerUntil: try optionalMoment(6), user: try id(7), token: try id(8),
             challenge: try challenge.map { id throws(StoreFailure) in try self.challenge(18, steps[id] ?? []) },
             device: try device.map { id throws(StoreFailure) in
-                CalledDevice(
+                WebhookDevice(
                     id: id, name: try optionalText(14), platform: try word(15), publicKey: try optionalBlob(16),
                     binding: try optionalText(17))
             },
@@ -152,7 +154,7 @@ private let takeDue = Statement(
     WHERE cb.website_id = ? AND cb.state = 'active' AND w.state = 'active' AND w.callback IS NOT NULL)
     AND (holder IS NULL OR holder = ? OR NOT EXISTS (SELECT 1 FROM relay r WHERE r.id = holder))
     AND NOT EXISTS (SELECT 1 FROM outbox e WHERE e.challenge_id = /*M! outbox. */ /*S! o. */ challenge_id
-    AND e.kind = '\(Calls.kind)' AND e.dead_at IS NULL AND e.place < /*M! outbox. */ /*S! o. */ place)
+    AND e.kind = '\(WebhookRows.kind)' AND e.dead_at IS NULL AND e.place < /*M! outbox. */ /*S! o. */ place)
     ORDER BY call_at LIMIT ? /*S! ) */
     """)
 
@@ -179,7 +181,7 @@ private let oldestDue = Statement("SELECT min(" + firstDue + ") FROM callback cb
 
 /// Of an index alone: where there is no due time, those that are dead stand together.
 private let countDead = Statement(
-    "SELECT count(*) FROM outbox WHERE due_at IS NULL AND dead_at IS NOT NULL AND kind = '\(Calls.kind)'")
+    "SELECT count(*) FROM outbox WHERE due_at IS NULL AND dead_at IS NOT NULL AND kind = '\(WebhookRows.kind)'")
 
 private let countWebsites = Statement(
     "SELECT count(*), count(CASE state WHEN 'disabled' THEN 1 END) FROM callback")

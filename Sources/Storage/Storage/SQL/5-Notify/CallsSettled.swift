@@ -6,63 +6,63 @@ import World
 /// What came of calls. Every statement bears being run twice: it looks for what the try found, and the audit's rows have
 /// ids that follow from the operation.
 extension Store {
-    public func settle(_ settled: SettledCalls, as operation: Operation) async throws(StoreFailure) -> Bool {
+    public func settle(_ settled: WebhookSettlement, as operation: Operation) async throws(StoreFailure) -> Bool {
         let mark: OperationID = operation.identifier("callback.disabled")
-        var writes = Standings.counted(settled, as: operation)
+        var writes = EndpointHealthRows.counted(settled, as: operation)
         for (index, effect) in settled.effects.enumerated() {
             // The first is that of the one that was tried.
             let reason = index == 0 ? settled.reason : nil
             switch effect {
-            case .delivered(let call): writes.append(Step(dropArrived, .id(call)))
+            case .delivered(let call): writes.append(BoundStatement(dropArrived, .id(call)))
             case .again(let call, let due, let failures):
                 writes.append(putBack(call, at: due, failures, reason, settled))
-                writes.append(Step(delayFollowers, .moment(due), .id(call), .moment(due)))
+                writes.append(BoundStatement(delayFollowers, .moment(due), .id(call), .moment(due)))
             case .shelved(let call, let failures):
                 writes.append(putBack(call, at: settled.at, failures, reason, settled))
             case .dead(let call, let failures):
                 let id: OperationID = operation.identifier("callback.dead \(call.text)")
                 let held: [SQLValue] = [.id(call), .id(settled.relay)]
                 writes.append(
-                    Step(
+                    BoundStatement(
                         auditDead,
                         values: [.id(id), .moment(settled.at), .text(reason.map { String($0.prefix(32)) })] + held))
                 writes.append(
-                    Step(die, values: [.moment(settled.at), .integer(Int64(failures)), .text(reason)] + held))
-            case .disabled(let reason): writes += Standings.disabled(settled, reason, noted: mark)
+                    BoundStatement(die, values: [.moment(settled.at), .integer(Int64(failures)), .text(reason)] + held))
+            case .disabled(let reason): writes += EndpointHealthRows.disabled(settled, reason, noted: mark)
             case .recovered: break
             }
         }
-        let script = Script("settle calls", writes: writes, reads: [Step(Audit.happened, .id(mark))])
+        let script = Script("settle calls", writes: writes, reads: [BoundStatement(Audit.happened, .id(mark))])
         let hasDisabled = try await run(Query(script: script) { rows in rows.happened })
         if settled.isBack { await recover(settled) }
         return hasDisabled
     }
 
     private func putBack(
-        _ call: ErrandID, at due: Timestamp, _ failures: Int, _ reason: String?, _ settled: SettledCalls
-    ) -> Step {
-        Step(
+        _ call: OutboxEntryID, at due: Timestamp, _ failures: Int, _ reason: String?, _ settled: WebhookSettlement
+    ) -> BoundStatement {
+        BoundStatement(
             letGo, .integer(Int64(failures)), .moment(due), .text(reason), .id(call), .id(settled.relay),
             .integer(Int64(failures)))
     }
 
     /// That it works is written last: where this ends halfway, it counts as failing still, and the next call that arrives
     /// begins anew. What has arrived has, however that is.
-    private func recover(_ settled: SettledCalls) async {
+    private func recover(_ settled: WebhookSettlement) async {
         guard (try? await hasten(settled.website, at: settled.at)) != nil else { return }
-        _ = try? await run(Script("website works", writes: [Step(works, .id(settled.website))]))
+        _ = try? await run(Script("website works", writes: [BoundStatement(works, .id(settled.website))]))
     }
 
     private func hasten(_ website: WebsiteID, at now: Timestamp) async throws(StoreFailure) {
-        var next: Timestamp? = Calls.farthest
-        for _ in 0..<Calls.mostHastened {
+        var next: Timestamp? = WebhookRows.farthest
+        for _ in 0..<WebhookRows.mostHastened {
             guard let upTo = next else { return }
-            next = try await run(Calls.hasten(website, at: now, upTo: upTo))
+            next = try await run(WebhookRows.hasten(website, at: now, upTo: upTo))
         }
     }
 }
 
-extension Calls {
+extension WebhookRows {
     /// So often at most, however much there is.
     static let mostHastened = 1000
 
@@ -79,22 +79,22 @@ extension Calls {
     static func hasten(_ website: WebsiteID, at now: Timestamp, upTo: Timestamp) -> Query<Timestamp?> {
         let which: [SQLValue] = [.id(website), .moment(now), .moment(upTo)]
         let script = Script(
-            "hasten calls", writes: [Step(hastenSome, values: [.moment(now), .moment(now)] + which)],
-            reads: [Step(furthest, values: which)])
+            "hasten calls", writes: [BoundStatement(hastenSome, values: [.moment(now), .moment(now)] + which)],
+            reads: [BoundStatement(furthest, values: which)])
         return Query(script: script) { rows throws(StoreFailure) in try rows[0].first?.moment(0) }
     }
 }
 
 /// How it stands with a website, as its calls make it.
-private enum Standings {
-    static func counted(_ settled: SettledCalls, as operation: Operation) -> [Step] {
+private enum EndpointHealthRows {
+    static func counted(_ settled: WebhookSettlement, as operation: Operation) -> [BoundStatement] {
         switch settled.tried {
         case .nothing: return []
-        case .delivered: return settled.isBack ? [] : [Step(works, .id(settled.website))]
+        case .delivered: return settled.isBack ? [] : [BoundStatement(works, .id(settled.website))]
         case .failed:
             guard let (call, failures) = settled.effects.first?.failed else { return [] }
             return [
-                Step(
+                BoundStatement(
                     fails, .moment(settled.at), .id(settled.website), .id(call), .id(settled.relay),
                     .integer(Int64(failures)), .text(settled.url))
             ]
@@ -102,25 +102,27 @@ private enum Standings {
     }
 
     /// Where other relays know better, it is not disabled.
-    static func disabled(_ settled: SettledCalls, _ reason: CallStanding.Reason, noted mark: OperationID) -> [Step] {
+    static func disabled(_ settled: WebhookSettlement, _ reason: WebhookHealth.Reason, noted mark: OperationID)
+        -> [BoundStatement]
+    {
         let (website, now) = (SQLValue.id(settled.website), SQLValue.moment(settled.at))
         return [
-            Step(
+            BoundStatement(
                 disable, .word(reason), now, .id(mark), website, .bool(reason != .failures),
-                .moment(settled.at - CallStanding.patience), .integer(Int64(CallStanding.fewestTries)),
+                .moment(settled.at - WebhookHealth.patience), .integer(Int64(WebhookHealth.fewestTries)),
                 .text(settled.url), .id(mark)),
-            Step(auditDisabled, .id(mark), now, website, .id(mark)),
+            BoundStatement(auditDisabled, .id(mark), now, website, .id(mark)),
         ]
     }
 }
 
-extension SettledCalls {
+extension WebhookSettlement {
     fileprivate var isBack: Bool { effects.contains(.recovered) }
 }
 
-extension SettledCalls.Effect {
+extension WebhookSettlement.Effect {
     /// Of a failed try, and how many there were with it.
-    fileprivate var failed: (call: ErrandID, failures: Int)? {
+    fileprivate var failed: (call: OutboxEntryID, failures: Int)? {
         switch self {
         case .again(let call, _, let failures), .dead(let call, let failures), .shelved(let call, let failures):
             (call, failures)
@@ -130,31 +132,31 @@ extension SettledCalls.Effect {
 }
 
 /// Whoever has it in hand by now: it has arrived.
-private let dropArrived = Statement("DELETE FROM outbox WHERE id = ? AND kind = '\(Calls.kind)'")
+private let dropArrived = Statement("DELETE FROM outbox WHERE id = ? AND kind = '\(WebhookRows.kind)'")
 
 private let letGo = Statement(
     """
     UPDATE outbox SET attempts = ?, call_at = ?, reason = coalesce(?, reason), holder = NULL, claim = NULL
-    WHERE id = ? AND kind = '\(Calls.kind)' AND dead_at IS NULL AND holder = ? AND attempts <= ?
+    WHERE id = ? AND kind = '\(WebhookRows.kind)' AND dead_at IS NULL AND holder = ? AND attempts <= ?
     """)
 
 /// What comes after the end of a challenge is no sooner due than that, whose row has the challenge's id.
 private let delayFollowers = Statement(
     """
-    UPDATE outbox SET call_at = ? WHERE challenge_id = ? AND kind = '\(Calls.kind)' AND place > 0
+    UPDATE outbox SET call_at = ? WHERE challenge_id = ? AND kind = '\(WebhookRows.kind)' AND place > 0
     AND dead_at IS NULL AND holder IS NULL AND call_at < ?
     """)
 
 private let auditDead = Statement(
     Audit.columns + """
          SELECT ?, ?, 'callback.dead', o.website_id, o.user_id, o.challenge_id, o.device_id, ?, NULL
-        FROM outbox o WHERE o.id = ? AND o.kind = '\(Calls.kind)' AND o.dead_at IS NULL AND o.holder = ?
+        FROM outbox o WHERE o.id = ? AND o.kind = '\(WebhookRows.kind)' AND o.dead_at IS NULL AND o.holder = ?
         """ + Audit.once)
 
 private let die = Statement(
     """
     UPDATE outbox SET dead_at = ?, attempts = ?, reason = coalesce(?, reason), call_at = NULL, holder = NULL, claim = NULL
-    WHERE id = ? AND kind = '\(Calls.kind)' AND dead_at IS NULL AND holder = ?
+    WHERE id = ? AND kind = '\(WebhookRows.kind)' AND dead_at IS NULL AND holder = ?
     """)
 
 private let later = " website_id = ? AND dead_at IS NULL AND call_at > ? AND call_at <= ? AND holder IS NULL"

@@ -3,15 +3,15 @@ import World
 
 /// The end of a login, as its website is told of it by itself: a row of the outbox, written with the end. To be put behind
 /// whatever drops the errands of that challenge. A challenge ends once, so its own id is the row's, whatever ended it.
-enum Decided {
+enum LoginDecidedRows {
     /// Of this challenge, if this very change has ended it. Websites without a callback get no row.
-    static func told(_ challenge: ChallengeID, at now: Timestamp, as operation: Operation) -> Step {
-        Step(toldOne, values: times(now) + [.id(challenge), .id(operation)])
+    static func told(_ challenge: ChallengeID, at now: Timestamp, as operation: Operation) -> BoundStatement {
+        BoundStatement(toldOne, values: times(now) + [.id(challenge), .id(operation)])
     }
 
     /// Of the challenges of a user that this very change ended at that moment.
-    static func told(of user: UserID, at now: Timestamp, as operation: Operation) -> Step {
-        Step(toldOfUser, values: times(now) + [.id(user), .moment(now), .id(operation)])
+    static func told(of user: UserID, at now: Timestamp, as operation: Operation) -> BoundStatement {
+        BoundStatement(toldOfUser, values: times(now) + [.id(user), .moment(now), .id(operation)])
     }
 
     /// The row that `told` writes of this challenge.
@@ -25,13 +25,13 @@ enum Decided {
     }
 
     private static func times(_ now: Timestamp) -> [SQLValue] {
-        [.moment(now), .moment(now + Calls.life), .moment(now)]
+        [.moment(now), .moment(now + WebhookRows.life), .moment(now)]
     }
 }
 
 private let told = """
     INSERT INTO outbox (id, kind, event, place, user_id, website_id, challenge_id, created_at, expires_at, call_at, attempts)
-    SELECT c.id, '\(Calls.kind)', 'login.decided', 0, c.user_id, c.website_id, c.id, ?, ?, ?, 0
+    SELECT c.id, '\(WebhookRows.kind)', 'login.decided', 0, c.user_id, c.website_id, c.id, ?, ?, ?, 0
     FROM challenge c JOIN website w ON w.id = c.website_id WHERE w.callback IS NOT NULL AND
     """
 

@@ -6,7 +6,7 @@ extension Store: PendingStore {
     public func pending(of user: UserID, at now: Timestamp) async throws(StoreFailure) -> [Pending] {
         let script = Script(
             "pending", rows: [.openChallenges(of: user, at: now)],
-            reads: [Step(openOfUser, .id(user), .moment(now), .moment(now))])
+            reads: [BoundStatement(openOfUser, .id(user), .moment(now), .moment(now))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 var pending: [Pending] = []
@@ -22,7 +22,7 @@ extension Store: PendingStore {
     }
 
     public func see(_ challenge: ChallengeID, at now: Timestamp) async throws(StoreFailure) {
-        let script = Script("see", writes: [Step(stepSeen, .moment(now), .id(challenge), .id(challenge))])
+        let script = Script("see", writes: [BoundStatement(stepSeen, .moment(now), .id(challenge), .id(challenge))])
         try await run(Query(script: script) { _ in () })
     }
 }

@@ -3,7 +3,7 @@ import Relay
 
 extension Store: RevocationStore {
     public func revocations(after number: Int64) async throws(StoreFailure) -> [StoreChange] {
-        let rows = try await watch(Script("revocations", reads: [Step(revoked, .integer(number))]))
+        let rows = try await watch(Script("revocations", reads: [BoundStatement(revoked, .integer(number))]))
         var changes: [StoreChange] = []
         for row in rows[0] {
             changes.append(
@@ -18,7 +18,7 @@ extension Store: RevocationStore {
         let rows = try await run(
             Script(
                 "website keys",
-                reads: [Step(nameOfWebsite, .id(website)), Step(keysOfActive, .id(website))]))
+                reads: [BoundStatement(nameOfWebsite, .id(website)), BoundStatement(keysOfActive, .id(website))]))
         guard let name = try rows[0].first?.text(0) else { return nil }
         var keys: [[UInt8]] = []
         for row in rows[1] { keys.append(try row.blob(0)) }

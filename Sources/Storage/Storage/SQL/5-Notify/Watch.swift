@@ -1,13 +1,13 @@
 import Relay
 
-extension Store: WatchStore {
+extension Store: ChangeStore {
     public func newestChange() async throws(StoreFailure) -> Int64 {
-        let rows = try await watch(Script("newest change", reads: [Step(newest)]))
+        let rows = try await watch(Script("newest change", reads: [BoundStatement(newest)]))
         return try rows[0].first?.optionalInteger(0) ?? 0
     }
 
     public func changes(after number: Int64, limit: Int) async throws(StoreFailure) -> [StoreChange] {
-        let step = Step(beyond, .integer(number), .integer(Int64(limit)))
+        let step = BoundStatement(beyond, .integer(number), .integer(Int64(limit)))
         let rows = try await watch(Script("changes", reads: [step]))
         var changes: [StoreChange] = []
         for row in rows[0] {
@@ -20,7 +20,7 @@ extension Store: WatchStore {
     }
 
     public func countChanges(after first: Int64, upTo last: Int64) async throws(StoreFailure) -> Int {
-        let rows = try await watch(Script("changes", reads: [Step(count, .integer(first), .integer(last))]))
+        let rows = try await watch(Script("changes", reads: [BoundStatement(count, .integer(first), .integer(last))]))
         return Int(try rows[0].first?.integer(0) ?? 0)
     }
 }

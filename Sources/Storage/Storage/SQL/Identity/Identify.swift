@@ -1,13 +1,13 @@
 import Domain
 import Relay
 
-extension Store: IdentifyStore {
+extension Store: AuthenticationStore {
     public func website(named name: String, key: [UInt8]) async throws(StoreFailure) -> WebsiteRow? {
         try await run(
             Query(
                 script: Script(
                     "website", rows: [.website(named: name), .websiteKey(key)],
-                    reads: [Step(websiteByKey, .text(name), .blob(key))])
+                    reads: [BoundStatement(websiteByKey, .text(name), .blob(key))])
             ) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return try row.website(0)
@@ -15,14 +15,14 @@ extension Store: IdentifyStore {
     }
 
     public func device(_ id: DeviceID, key: [UInt8]) async throws(StoreFailure) -> DeviceRow? {
-        try await device(Step(deviceByKeyAndID, .blob(key), .id(id)), key)
+        try await device(BoundStatement(deviceByKeyAndID, .blob(key), .id(id)), key)
     }
 
     public func device(key: [UInt8]) async throws(StoreFailure) -> DeviceRow? {
-        try await device(Step(deviceByKey, .blob(key)), key)
+        try await device(BoundStatement(deviceByKey, .blob(key)), key)
     }
 
-    private func device(_ step: Step, _ key: [UInt8]) async throws(StoreFailure) -> DeviceRow? {
+    private func device(_ step: BoundStatement, _ key: [UInt8]) async throws(StoreFailure) -> DeviceRow? {
         // The policy that its answers are judged by is that of its user's website.
         let rows: [SignedRows] = [.device(key: key), .user(calling: key), .website(calling: key)]
         return try await run(

@@ -4,8 +4,8 @@ import Webhooks
 import World
 
 /// What the operator's tool does with the callbacks of websites.
-public enum Callbacks {
-    /// The secrets that are signed with, as they lie in the store: see `CallbackSeal`.
+public enum WebhookEndpoints {
+    /// The secrets that are signed with, as they lie in the store: see `WebhookSecretSeal`.
     public struct Secrets: Sendable, Equatable {
         public let sealed: [UInt8]
         public let sealedBy: String
@@ -31,7 +31,7 @@ public enum Callbacks {
         public let sealed: [UInt8]
         /// Until when a second secret is valid, too.
         public let formerUntil: Timestamp?
-        public let standing: CallStanding
+        public let standing: WebhookHealth
         /// What the website is still to be told, and since when it was to be told the oldest of it.
         public let waiting: Int64
         public let oldest: Timestamp?
@@ -41,7 +41,7 @@ public enum Callbacks {
 
     /// Nil for a website without a callback.
     public static func find(_ website: WebsiteID) -> Query<View?> {
-        let reads = [Step(callback, .id(website)), Step(countCalls, .id(website))]
+        let reads = [BoundStatement(callback, .id(website)), BoundStatement(countCalls, .id(website))]
         return Query(script: Script("callback", reads: reads)) { rows throws(StoreFailure) in
             guard let row = rows[0].first, let counts = rows[1].first else { return nil }
             return View(
@@ -59,7 +59,7 @@ public enum Callbacks {
     ) -> Query<Bool> {
         change(
             "rotate", website, "callback.rotated", at: now, as: operation,
-            Step(
+            BoundStatement(
                 changeSecrets, .blob(new.sealed), .text(new.sealedBy), .moment(formerUntil), .id(operation),
                 .id(website), .blob(old)))
     }
@@ -68,23 +68,24 @@ public enum Callbacks {
     public static func disable(_ website: WebsiteID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
             "disable", website, "callback.disabled", at: now, as: operation,
-            Step(stop, .word(CallStanding.Reason.operator), .moment(now), .id(operation), .id(website)))
+            BoundStatement(stop, .word(WebhookHealth.Reason.operator), .moment(now), .id(operation), .id(website)))
     }
 
     /// It begins anew, with all the patience there is; `hasten` goes before it. False where it is not disabled.
     public static func enable(_ website: WebsiteID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
-            "enable", website, "callback.enabled", at: now, as: operation, Step(start, .id(operation), .id(website)))
+            "enable", website, "callback.enabled", at: now, as: operation,
+            BoundStatement(start, .id(operation), .id(website)))
     }
 
     /// Of what waits for later all is due now, some at a time: up to `farthest` first, then up to what each says, so often
     /// at most, until it says nil.
     public static func hasten(_ website: WebsiteID, at now: Timestamp, upTo: Timestamp) -> Query<Timestamp?> {
-        Calls.hasten(website, at: now, upTo: upTo)
+        WebhookRows.hasten(website, at: now, upTo: upTo)
     }
 
-    public static let mostHastened = Calls.mostHastened
-    public static let farthest = Calls.farthest
+    public static let mostHastened = WebhookRows.mostHastened
+    public static let farthest = WebhookRows.farthest
 
     /// Has what nobody tries any more tried again, as if it had been written just now; noted, once, in front of the rows.
     public static func replay(_ website: WebsiteID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
@@ -95,7 +96,7 @@ public enum Callbacks {
 
     /// How many there are of these, no younger than `since`, that died up to now.
     public static func countDead(_ website: WebsiteID, since: Timestamp?, until now: Timestamp) -> Query<Int64> {
-        let read = Step(deadCalls, .id(website), .moment(now), .moment(since), .moment(since))
+        let read = BoundStatement(deadCalls, .id(website), .moment(now), .moment(since), .moment(since))
         return Query(script: Script("dead calls", reads: [read])) { rows throws(StoreFailure) in
             try rows[0].first?.integer(0) ?? 0
         }
@@ -106,16 +107,16 @@ public enum Callbacks {
         let which: [SQLValue] = [.id(website), .moment(now), .moment(since), .moment(since)]
         let script = Script(
             "replay dead",
-            writes: [Step(revive, values: [.moment(now), .moment(now + Calls.life)] + which)],
-            reads: [Step(deadCalls, values: which)])
+            writes: [BoundStatement(revive, values: [.moment(now), .moment(now + WebhookRows.life)] + which)],
+            reads: [BoundStatement(deadCalls, values: which)])
         return Query(script: script) { rows throws(StoreFailure) in try rows[0].first?.integer(0) ?? 0 > 0 }
     }
 
     /// Some of what a website without a callback was to be told. True while there may be more.
     public static func drop(_ website: WebsiteID) -> Query<Bool> {
         let script = Script(
-            "drop calls", writes: [Step(dropCalls, .id(website), .id(website))],
-            reads: [Step(anyCall, .id(website), .id(website))])
+            "drop calls", writes: [BoundStatement(dropCalls, .id(website), .id(website))],
+            reads: [BoundStatement(anyCall, .id(website), .id(website))])
         return Query(script: script) { rows in rows.first?.isEmpty == false }
     }
 
@@ -124,45 +125,45 @@ public enum Callbacks {
     /// - Parameter secrets: of one that begins.
     static func steps(
         of website: WebsiteID, from old: String?, to new: String?, _ secrets: Secrets?, as operation: Operation
-    ) -> [Step] {
+    ) -> [BoundStatement] {
         let mine: [SQLValue] = [.id(website), .id(operation)]
         if let secrets {
             return [
-                Step(end, values: [.id(website)] + mine),
-                Step(begin, values: [.blob(secrets.sealed), .text(secrets.sealedBy), .id(operation)] + mine),
+                BoundStatement(end, values: [.id(website)] + mine),
+                BoundStatement(begin, values: [.blob(secrets.sealed), .text(secrets.sealedBy), .id(operation)] + mine),
             ]
         }
-        return old == new ? [] : [Step(new == nil ? end : move, values: [.id(website)] + mine)]
+        return old == new ? [] : [BoundStatement(new == nil ? end : move, values: [.id(website)] + mine)]
     }
 
     private static func change(
         _ name: StaticString, _ website: WebsiteID, _ event: String, at now: Timestamp, as operation: Operation,
-        _ step: Step
+        _ step: BoundStatement
     ) -> Query<Bool> {
-        let noted = Step(
+        let noted = BoundStatement(
             auditChange, .id(operation), .moment(now), .text(event), .id(website), .id(operation))
         return Query(change: Change(name, operation, [step, noted])) { $0.happened }
     }
 
     private static func audit(
         _ event: String, _ website: WebsiteID, at now: Timestamp, as operation: Operation
-    ) -> Step {
-        Step(auditWord, .id(operation), .moment(now), .text(event), .id(website))
+    ) -> BoundStatement {
+        BoundStatement(auditWord, .id(operation), .moment(now), .text(event), .id(website))
     }
 }
 
 extension Row {
     /// Three columns and one more: state, stopped_by, since, tries.
-    func standing(_ column: Int) throws(StoreFailure) -> CallStanding {
+    func standing(_ column: Int) throws(StoreFailure) -> WebhookHealth {
         let since = try optionalMoment(column + 2)
         switch try text(column) {
         case "active":
             let tries = try integer(column + 3)
-            guard let since, tries > 0 else { return CallStanding() }
-            return CallStanding(.failing(since: since, tries: Int(tries)))
+            guard let since, tries > 0 else { return WebhookHealth() }
+            return WebhookHealth(.failing(since: since, tries: Int(tries)))
         case "disabled":
-            let reason: CallStanding.Reason = try word(column + 1)
-            return CallStanding(.disabled(reason, since: try moment(column + 2)))
+            let reason: WebhookHealth.Reason = try word(column + 1)
+            return WebhookHealth(.disabled(reason, since: try moment(column + 2)))
         case let other: throw .internal("column \(column) holds the unknown word \(other)")
         }
     }

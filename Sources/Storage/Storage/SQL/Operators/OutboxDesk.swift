@@ -3,7 +3,7 @@ import Relay
 import World
 
 /// What an operator sees of the outbox, and does to it.
-public enum OutboxDesk {
+public enum OutboxAdmin {
     public struct Row: Sendable, Equatable {
         public enum State: String, Sendable, CaseIterable {
             /// Nobody tries any more.
@@ -19,7 +19,7 @@ public enum OutboxDesk {
             case shelved
         }
 
-        public let id: ErrandID
+        public let id: OutboxEntryID
         public let kind: String
         /// What it tells; nil for whatever belongs to a login.
         public let event: String?
@@ -53,7 +53,7 @@ public enum OutboxDesk {
     }
 
     /// Which rows; nil stands for all.
-    public struct Wanted: Sendable {
+    public struct Filter: Sendable {
         public var kind: String?
         public var onlyDead = false
         public var website: String?
@@ -64,11 +64,11 @@ public enum OutboxDesk {
     }
 
     /// The oldest first. There are no codes in them: a code stands nowhere.
-    public static func list(_ wanted: Wanted) -> Query<[Row]> {
+    public static func list(_ wanted: Filter) -> Query<[Row]> {
         let (kind, website, username) = (
             SQLValue.text(wanted.kind), SQLValue.text(wanted.website), SQLValue.text(wanted.username)
         )
-        let step = Step(
+        let step = BoundStatement(
             rows, kind, kind, .bool(wanted.onlyDead), website, website, username, username,
             .integer(Int64(wanted.limit)))
         return Query(script: Script("outbox", reads: [step])) { rows throws(StoreFailure) in
@@ -78,41 +78,41 @@ public enum OutboxDesk {
         }
     }
 
-    public static func row(_ id: ErrandID) -> Query<Row?> {
-        Query(script: Script("outbox", reads: [Step(rowByID, .id(id))])) { rows throws(StoreFailure) in
+    public static func row(_ id: OutboxEntryID) -> Query<Row?> {
+        Query(script: Script("outbox", reads: [BoundStatement(rowByID, .id(id))])) { rows throws(StoreFailure) in
             try rows[0].first?.errand()
         }
     }
 
     /// A dead one is tried again, as if it had been written just now; false where there is no such row. One that is not
     /// genuine stays dead: no relay would send it.
-    public static func replay(_ id: ErrandID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
+    public static func replay(_ id: OutboxEntryID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
             "replay", rows: [.errand(id).signed], operation,
-            Step(auditReplay, .id(operation), .moment(now), .id(id)),
-            Step(
-                revive, .moment(now), .moment(now + News.life), .id(id), .id(operation)),
-            Step(
-                reviveCall, .moment(now), .moment(now + Calls.life), .id(id), .id(operation)))
+            BoundStatement(auditReplay, .id(operation), .moment(now), .id(id)),
+            BoundStatement(
+                revive, .moment(now), .moment(now + AccountEventRows.life), .id(id), .id(operation)),
+            BoundStatement(
+                reviveCall, .moment(now), .moment(now + WebhookRows.life), .id(id), .id(operation)))
     }
 
     /// Takes a row out that does not go with its login; false where there is none.
-    public static func drop(_ id: ErrandID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
+    public static func drop(_ id: OutboxEntryID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
             "drop", rows: [], operation,
-            Step(auditDrop, .id(operation), .moment(now), .id(id)), Settling.drop(id, as: operation))
+            BoundStatement(auditDrop, .id(operation), .moment(now), .id(id)), StepSettlement.drop(id, as: operation))
     }
 
     private static func change(
-        _ name: StaticString, rows: [SignedRows], _ operation: Operation, _ steps: Step...
+        _ name: StaticString, rows: [SignedRows], _ operation: Operation, _ steps: BoundStatement...
     ) -> Query<Bool> {
         Query(change: Change(name, operation, rows: rows, steps)) { rows in rows.happened }
     }
 }
 
 extension Row {
-    fileprivate func errand() throws(StoreFailure) -> OutboxDesk.Row {
-        OutboxDesk.Row(
+    fileprivate func errand() throws(StoreFailure) -> OutboxAdmin.Row {
+        OutboxAdmin.Row(
             id: try id(0), kind: try text(1), event: try optionalText(2), website: try optionalText(3),
             username: try optionalText(4), challenge: try optionalID(5), createdAt: try optionalMoment(6),
             dueAt: try optionalMoment(7), expiresAt: try optionalMoment(8), deadAt: try optionalMoment(9),
@@ -154,10 +154,10 @@ private let revive = Statement(
     """
     UPDATE outbox SET dead_at = NULL, doubted_at = NULL, attempts = 0, due_at = ?, expires_at = ?
     WHERE id = ? AND kind <> 'callback' AND
-    """ + Settling.settled)
+    """ + StepSettlement.settled)
 
 private let reviveCall = Statement(
     """
     UPDATE outbox SET dead_at = NULL, attempts = 0, holder = NULL, claim = NULL, call_at = ?, expires_at = ?
     WHERE id = ? AND kind = 'callback' AND
-    """ + Settling.settled)
+    """ + StepSettlement.settled)

@@ -23,7 +23,11 @@ public struct StoreStatus: Sendable, Equatable {
 
     public static let query = Query(
         script: Script(
-            "status", reads: [Step(countWebsites), Step(countRelays), Step(countErrands), Step(countDisabled)])
+            "status",
+            reads: [
+                BoundStatement(countWebsites), BoundStatement(countRelays), BoundStatement(countErrands),
+                BoundStatement(countDisabled),
+            ])
     ) { rows throws(StoreFailure) in
         var waiting: [Waiting] = []
         var dead: Int64 = 0

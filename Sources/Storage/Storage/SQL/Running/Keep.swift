@@ -2,16 +2,18 @@ import Domain
 import Relay
 import World
 
-extension Store: KeepStore {
-    public func beat(_ relay: RelayID, at now: Timestamp) async throws(StoreFailure) -> [Beat] {
+extension Store: HeartbeatStore {
+    public func beat(_ relay: RelayID, at now: Timestamp) async throws(StoreFailure) -> [Heartbeat] {
         let script = Script(
             "beat",
-            writes: [Step(moveBeat, .id(relay)), Step(firstBeat, .id(relay), .moment(now), .id(relay))],
-            reads: [Step(beats)])
+            writes: [
+                BoundStatement(moveBeat, .id(relay)), BoundStatement(firstBeat, .id(relay), .moment(now), .id(relay)),
+            ],
+            reads: [BoundStatement(beats)])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
-                var beats: [Beat] = []
-                for row in rows[0] { beats.append(Beat(relay: try row.id(0), count: try row.integer(1))) }
+                var beats: [Heartbeat] = []
+                for row in rows[0] { beats.append(Heartbeat(relay: try row.id(0), count: try row.integer(1))) }
                 return beats
             })
     }
@@ -22,14 +24,16 @@ extension Store: KeepStore {
         let script = Script(
             "bury",
             writes: [
-                Step(holdRelay, values: row), Step(freeErrands, values: [at, at, .id(relay), count] + row.dropLast()),
-                Step(freeChore, values: [.id(relay), count] + row.dropLast()), Step(dropRelay, values: row),
+                BoundStatement(holdRelay, values: row),
+                BoundStatement(freeErrands, values: [at, at, .id(relay), count] + row.dropLast()),
+                BoundStatement(freeChore, values: [.id(relay), count] + row.dropLast()),
+                BoundStatement(dropRelay, values: row),
             ])
         try await run(Query(script: script) { _ in () })
     }
 
     public func probe() async throws(StoreFailure) {
-        _ = try await run(Script("probe", reads: [Step(StoreStatus.countRelays)]))
+        _ = try await run(Script("probe", reads: [BoundStatement(StoreStatus.countRelays)]))
     }
 }
 
@@ -49,8 +53,8 @@ private let ofThatRelay = " holder = ? AND (? IS NULL OR EXISTS (SELECT 1 FROM r
 /// Each at its own time: callbacks have none but `call_at`.
 private let freeErrands = Statement(
     """
-    UPDATE outbox SET due_at = CASE kind WHEN '\(Calls.kind)' THEN due_at ELSE ? END,
-    call_at = CASE kind WHEN '\(Calls.kind)' THEN ? ELSE call_at END, holder = NULL, claim = NULL WHERE
+    UPDATE outbox SET due_at = CASE kind WHEN '\(WebhookRows.kind)' THEN due_at ELSE ? END,
+    call_at = CASE kind WHEN '\(WebhookRows.kind)' THEN ? ELSE call_at END, holder = NULL, claim = NULL WHERE
     """ + ofThatRelay)
 private let freeChore = Statement("UPDATE chore SET holder = NULL WHERE" + ofThatRelay)
 private let dropRelay = Statement("DELETE FROM relay WHERE " + thatRelay)

@@ -2,9 +2,9 @@ import Crypto
 import Domain
 import Relay
 
-extension Store: ResealStore {
+extension Store: KeyRotationStore {
     public func factors(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedFactor] {
-        let read = Step(sealedFactors, .text(key), .integer(Int64(skipping)))
+        let read = BoundStatement(sealedFactors, .text(key), .integer(Int64(skipping)))
         return try await run(
             Query(script: Script("reseal", reads: [read])) { rows throws(StoreFailure) in
                 var factors: [SealedFactor] = []
@@ -19,7 +19,7 @@ extension Store: ResealStore {
     }
 
     public func callbacks(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedSecrets] {
-        let read = Step(sealedCallbacks, .text(key), .integer(Int64(skipping)))
+        let read = BoundStatement(sealedCallbacks, .text(key), .integer(Int64(skipping)))
         return try await run(
             Query(script: Script("reseal", reads: [read])) { rows throws(StoreFailure) in
                 var secrets: [SealedSecrets] = []
@@ -29,9 +29,9 @@ extension Store: ResealStore {
     }
 
     /// Run twice, it changes nothing the second time.
-    public func reseal(_ secrets: [ResealedSecrets]) async throws(StoreFailure) {
+    public func reseal(_ secrets: [ReencryptedSecrets]) async throws(StoreFailure) {
         let writes = secrets.map {
-            Step(sealCallbackAnew, .blob($0.new), .text($0.key), .id($0.website), .blob($0.old))
+            BoundStatement(sealCallbackAnew, .blob($0.new), .text($0.key), .id($0.website), .blob($0.old))
         }
         try await run(Query(script: Script("reseal", writes: writes)) { _ in () })
     }
@@ -39,7 +39,7 @@ extension Store: ResealStore {
     /// Run twice, it changes nothing the second time. A row that is not genuine is sealed anew like the others, and is
     /// not signed: it must not keep the others under the old key.
     public func reseal(_ factors: [ResealedFactor]) async throws(StoreFailure) {
-        let writes = factors.map { Step(sealAnew, .blob($0.new), .text($0.key), .id($0.id), .blob($0.old)) }
+        let writes = factors.map { BoundStatement(sealAnew, .blob($0.new), .text($0.key), .id($0.id), .blob($0.old)) }
         let rows = factors.map { SignedRows.factor($0.id).lenient }
         try await run(Query(script: Script("reseal", rows: rows, writes: writes)) { _ in () })
     }
@@ -54,7 +54,8 @@ public enum KeyUse {
     public static let operations = counted(secretsByKey)
 
     private static func counted(_ statement: Statement) -> Query<[String: Int64]> {
-        Query(script: Script("rekey", reads: [Step(statement)])) { rows throws(StoreFailure) -> [String: Int64] in
+        Query(script: Script("rekey", reads: [BoundStatement(statement)])) {
+            rows throws(StoreFailure) -> [String: Int64] in
             var counts: [String: Int64] = [:]
             for row in rows[0] { counts[try row.text(0)] = try row.integer(1) }
             return counts
@@ -64,7 +65,7 @@ public enum KeyUse {
     /// Answers that are kept for repeated requests: they say under which key in their first bytes, and are kept for a day.
     public static func answers(sealedBy key: String) -> Query<Int64> {
         let beginning = Sealer.beginning(underKey: key)
-        let read = Step(answersByKey, .integer(Int64(beginning.count)), .blob(beginning))
+        let read = BoundStatement(answersByKey, .integer(Int64(beginning.count)), .blob(beginning))
         return Query(script: Script("rekey", reads: [read])) { rows throws(StoreFailure) in
             try rows[0].first?.integer(0) ?? 0
         }

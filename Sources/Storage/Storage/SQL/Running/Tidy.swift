@@ -2,21 +2,21 @@ import Domain
 import Relay
 import World
 
-extension Store: TidyStore {
-    public func drop(_ rubbish: Rubbish, by relay: RelayID) async throws(StoreFailure) -> Dropped? {
-        let found = try await run(Tidiness.find(rubbish))
+extension Store: RetentionStore {
+    public func drop(_ rubbish: ExpiredRows, by relay: RelayID) async throws(StoreFailure) -> DeletionResult? {
+        let found = try await run(ExpiredRowSearch.find(rubbish))
         let script = Script(
             "tidy",
             writes: [
-                Step(addChore), Step(takeChore, .id(relay), .id(relay)),
-            ] + Tidiness.drop(rubbish, found, by: relay), reads: [Step(hasChore, .id(relay))])
+                BoundStatement(addChore), BoundStatement(takeChore, .id(relay), .id(relay)),
+            ] + ExpiredRowSearch.drop(rubbish, found, by: relay), reads: [BoundStatement(hasChore, .id(relay))])
         let isMine = try await run(Query(script: script) { rows in rows.first?.isEmpty == false })
-        return isMine ? Dropped(count: found.count, mark: found.mark, isLast: found.isLast) : nil
+        return isMine ? DeletionResult(count: found.count, mark: found.mark, isLast: found.isLast) : nil
     }
 }
 
 /// What is found of one kind by reading, which holds nobody up, and how just that is dropped.
-private enum Tidiness {
+private enum ExpiredRowSearch {
     struct Found: Sendable {
         var count = 0
         var mark: Int64 = 0
@@ -24,20 +24,21 @@ private enum Tidiness {
         var ids: [SQLValue] = []
     }
 
-    static func find(_ rubbish: Rubbish) -> Query<Found> {
+    static func find(_ rubbish: ExpiredRows) -> Query<Found> {
         let before = SQLValue.moment(rubbish.before)
         let limit = SQLValue.integer(Int64(rubbish.limit))
         let step =
             switch rubbish.kind {
-            case .answers: Step(findAnswers, before, limit)
-            case .secrets: Step(findSecrets, before, limit)
-            case .tallies: Step(findTallies, .text(TextCharge.day(rubbish.before)), limit)
-            case .dead: Step(findDead, before, limit)
-            case .callbacks: Step(findCallbacks, before, limit)
-            case .activations: Step(findActivations, before, limit)
-            case .codes: Step(findCodes, before, limit)
-            case .challenges: Step(findChallenges, .moment(Timestamp(milliseconds: rubbish.mark)), before, limit)
-            case .audit: Step(findAudit, before, .integer(rubbish.mark), limit)
+            case .answers: BoundStatement(findAnswers, before, limit)
+            case .secrets: BoundStatement(findSecrets, before, limit)
+            case .tallies: BoundStatement(findTallies, .text(SMSCharge.day(rubbish.before)), limit)
+            case .dead: BoundStatement(findDead, before, limit)
+            case .callbacks: BoundStatement(findCallbacks, before, limit)
+            case .activations: BoundStatement(findActivations, before, limit)
+            case .codes: BoundStatement(findCodes, before, limit)
+            case .challenges:
+                BoundStatement(findChallenges, .moment(Timestamp(milliseconds: rubbish.mark)), before, limit)
+            case .audit: BoundStatement(findAudit, before, .integer(rubbish.mark), limit)
             }
         return Query(script: Script("tidy", reads: [step])) { rows throws(StoreFailure) in
             var found = Found()
@@ -71,22 +72,23 @@ private enum Tidiness {
     }
 
     /// Guarded by the chore: a relay that stood still meanwhile drops nothing.
-    static func drop(_ rubbish: Rubbish, _ found: Found, by relay: RelayID) -> [Step] {
+    static func drop(_ rubbish: ExpiredRows, _ found: Found, by relay: RelayID) -> [BoundStatement] {
         guard found.count > 0 else { return [] }
         let before = SQLValue.moment(rubbish.before)
         let (count, holder) = (SQLValue.integer(Int64(found.count)), SQLValue.id(relay))
         switch rubbish.kind {
-        case .answers: return [Step(dropAnswers, before, holder, count)]
-        case .secrets: return [Step(dropSecrets, before, holder, count)]
-        case .tallies: return [Step(dropTallies, .text(TextCharge.day(rubbish.before)), holder, count)]
-        case .activations: return [Step(dropActivations, before, holder, count)]
-        case .codes: return [Step(dropCodes, before, holder, count)]
-        case .dead, .callbacks: return all(found.ids).map { Step(dropErrands, values: $0 + [before, before, holder]) }
+        case .answers: return [BoundStatement(dropAnswers, before, holder, count)]
+        case .secrets: return [BoundStatement(dropSecrets, before, holder, count)]
+        case .tallies: return [BoundStatement(dropTallies, .text(SMSCharge.day(rubbish.before)), holder, count)]
+        case .activations: return [BoundStatement(dropActivations, before, holder, count)]
+        case .codes: return [BoundStatement(dropCodes, before, holder, count)]
+        case .dead, .callbacks:
+            return all(found.ids).map { BoundStatement(dropErrands, values: $0 + [before, before, holder]) }
         case .challenges:
             return all(found.ids).flatMap { ids in
-                [dropSteps, dropSentCodes, dropChallenges].map { Step($0, values: ids + [holder]) }
+                [dropSteps, dropSentCodes, dropChallenges].map { BoundStatement($0, values: ids + [holder]) }
             }
-        case .audit: return [Step(dropAudit, .integer(rubbish.mark), .integer(found.mark), before, holder)]
+        case .audit: return [BoundStatement(dropAudit, .integer(rubbish.mark), .integer(found.mark), before, holder)]
         }
     }
 
