@@ -3,7 +3,7 @@ import Crypto
 import Testing
 import World
 
-@Suite struct Authorities {
+@Suite struct CertificateAuthorityTests {
     private let now = SystemTime().now()
     private let day: Duration = .seconds(86_400)
 
@@ -24,7 +24,7 @@ import World
         return status == 0 ? "OK" : output
     }
 
-    @Test func theAuthorityItself() throws {
+    @Test func authorityCertificateIsValid() throws {
         let (authority, shell) = try made()
         #expect(try verdict(shell, authority.certificate, purpose: "any") == "OK")
         let text = try shell.openssl("x509 -in ca.pem -noout -text").output
@@ -42,7 +42,7 @@ import World
         }
     }
 
-    @Test func servers() throws {
+    @Test func serverCertificatesVerify() throws {
         let (authority, shell) = try made()
         let issued = try authority.issueServer(
             names: ["login.example.com", "127.0.0.1", "::1", "*.example.org"], days: 90, at: now)
@@ -63,7 +63,7 @@ import World
         #expect(try certificate.publicKey() == issued.key.publicKey)
     }
 
-    @Test func clients() throws {
+    @Test func clientCertificatesVerify() throws {
         let (authority, shell) = try made()
         let key = try P256PrivateKey.generate().publicKey
         let uri = "twoefay:device:0123456789abcdef0123456789abcdef"
@@ -82,7 +82,7 @@ import World
         #expect(certificate.serial.utf8.count >= 28)
     }
 
-    @Test func datesAreTheOnesAskedFor() throws {
+    @Test func certificateHasTheRequestedDates() throws {
         let (authority, shell) = try made()
         let moment = try #require(Timestamp(rfc3339: "2026-02-28T23:58:00.999Z"))
         let certificate = try authority.issueClient(uri: "x:y", days: 1, at: moment).certificate
@@ -100,14 +100,15 @@ import World
         }
     }
 
-    @Test func everySerialIsAnother() throws {
+    @Test func serialNumbersAreUnique() throws {
         let (authority, _) = try made()
         let key = authority.key.publicKey
         let serials = try (0..<50).map { _ in try authority.issueClient(uri: "x:y", key: key, days: 1, at: now).serial }
         #expect(Set(serials).count == 50)
     }
 
-    @Test("Certificates that must be refused can be made, and openssl refuses them") func bad() throws {
+    @Test("Certificates that must be refused can be made, and openssl refuses them")
+    func invalidCertificatesAreRefusedByOpenSSL() throws {
         let (authority, shell) = try made()
         let good = CertificateRequest(
             key: try P256PrivateKey.generate().publicKey, commonName: "c", names: [.uri("twoefay:website:shop")],
@@ -139,7 +140,8 @@ import World
         #expect(try verdict(shell, try stranger.issue(good), purpose: "sslclient") != "OK")
     }
 
-    @Test("A long or missing common name leaves the subject empty, and the names critical") func emptySubject() throws {
+    @Test("A long or missing common name leaves the subject empty, and the names critical")
+    func longOrMissingCommonNameLeavesTheSubjectEmpty() throws {
         let (authority, shell) = try made()
         let uri = "twoefay:website:" + String(repeating: "x", count: 100)
         let certificate = try authority.issueClient(uri: uri, days: 1, at: now).certificate
@@ -148,7 +150,7 @@ import World
         #expect(try shell.openssl("x509 -in leaf.pem -noout -text").output.contains("Alternative Name: critical"))
     }
 
-    @Test func revocation() throws {
+    @Test func crlRevokesACertificate() throws {
         let (authority, shell) = try made()
         let lost = try authority.issueClient(uri: "twoefay:website:lost", days: 1, at: now).certificate
         let kept = try authority.issueClient(uri: "twoefay:website:kept", days: 1, at: now).certificate
@@ -166,7 +168,8 @@ import World
         #expect(throws: CryptoFailure.self) { try authority.makeCRL(revoked: [("xyz", now)], days: 1, at: now) }
     }
 
-    @Test("An authority that openssl made issues certificates that openssl believes") func foreignAuthority() throws {
+    @Test("An authority that openssl made issues certificates that openssl believes")
+    func certificateOfAnotherAuthorityIsRefused() throws {
         let shell = try Shell()
         let made = try shell.openssl(
             "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out ca.pem -days 10 "

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Crypto
 
-@Suite struct Agreements {
+@Suite struct KeyAgreementTests {
     /// RFC 8291, appendix A.
-    @Test func twoKeysAgreeAsPublished() throws {
+    @Test func ecdhMatchesThePublishedVector() throws {
         let sender = try key("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw")
         let receiver = try key("q1dXpw3UpT5VOmu_cf_v6ih07Aems3njxI-JWgLcM94")
         let secret = "kyrL1jIIOHEzg3sM2ZWRHDRB62YACZhhSlknJ672kSs"
@@ -39,14 +39,14 @@ import Testing
             key: "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"),
     ]
 
-    @Test("RFC 5869", arguments: rfc5869) func keysAreDerived(_ sample: Derivation) {
+    @Test("RFC 5869", arguments: rfc5869) func hkdfMatchesRFC5869Vectors(_ sample: Derivation) {
         let derived = HKDF.sha256(
             Secret(sample.secret), salt: sample.salt, info: sample.info, count: sample.key.utf8.count / 2)
         #expect(Hex.encode(derived.reveal()) == sample.key)
     }
 
     /// The GCM specification's test case 2: a key of 16 bytes.
-    @Test func shortKeysSealAsPublished() throws {
+    @Test func aes128GCMMatchesThePublishedVector() throws {
         let key = Secret(Array(repeating: 0, count: 16))
         let nonce: [UInt8] = Array(repeating: 0, count: 12)
         let zeros: [UInt8] = Array(repeating: 0, count: 16)

@@ -3,7 +3,7 @@ import Crypto
 import Testing
 
 /// What files of other makers are encrypted by.
-@Suite struct OldFormats {
+@Suite struct LegacyFormatTests {
     /// NIST SP 800-38A, F.2.
     @Test(arguments: [
         (
@@ -18,7 +18,7 @@ import Testing
             "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4",
             "f58c4c04d6e5f1ba779eabfb5f7bfbd69cfc4e967edb808d679f777bc6702c7d"
         ),
-    ]) func opensAESinCBC(key: String, ciphertext: String) throws {
+    ]) func aesCBCMatchesPublishedVectors(key: String, ciphertext: String) throws {
         let key = Secret(try #require(Hex.decode(key)))
         let vector = try #require(Hex.decode("000102030405060708090a0b0c0d0e0f"))
         let opened = CBC.open(try #require(Hex.decode(ciphertext)), key: key, vector: vector)
@@ -26,7 +26,7 @@ import Testing
             opened.map { Hex.encode($0) } == "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51")
     }
 
-    @Test func opensNothingOfAnotherSize() {
+    @Test func cbcRefusesInputOfAnotherSize() {
         let block = [UInt8](repeating: 1, count: 16)
         for count in [0, 1, 15, 17, 31] {
             #expect(CBC.open(Array(repeating: 1, count: count), key: Secret(block), vector: block) == nil)
@@ -45,7 +45,7 @@ import Testing
                 "3d2eec4fe41c849b80c8d83662c0e44a8b291a964cf2f07038"
             ),
             ("pass\0word", "sa\0lt", 4096, "56fa6aa75548099dcc37d7f03425e0c3"),
-        ]) func derivesKeys(password: String, salt: String, iterations: Int, key: String) throws
+        ]) func pbkdf2MatchesPublishedVectors(password: String, salt: String, iterations: Int, key: String) throws
     {
         let derived = try PBKDF2.derive(
             from: Secret(utf8: password), salt: Array(salt.utf8), iterations: iterations, count: key.utf8.count / 2,
@@ -54,7 +54,7 @@ import Testing
     }
 
     /// RFC 7914 §11.
-    @Test func derivesKeysBySHA256() throws {
+    @Test func pbkdf2DerivesKeysWithSHA256() throws {
         let derived = try PBKDF2.derive(
             from: Secret(utf8: "passwd"), salt: Array("salt".utf8), iterations: 1, count: 64, function: .sha256)
         #expect(
@@ -63,7 +63,7 @@ import Testing
                 + "49ca9cccf179b645991664b39d77ef317c71b845b1e30bd509112041d3a19783")
     }
 
-    @Test func derivesNothingWithoutSense() {
+    @Test func pbkdf2RefusesInvalidParameters() {
         for (iterations, count) in [(0, 16), (-1, 16), (1 << 40, 16), (1, 0), (1, 1 << 20)] {
             #expect(throws: CryptoFailure.self) {
                 try PBKDF2.derive(

@@ -3,7 +3,7 @@ import Crypto
 import Testing
 import World
 
-@Suite struct Passwords {
+@Suite struct PasswordHashTests {
     /// Its fourth example takes a gigabyte.
     @Test(
         "RFC 7914 §12",
@@ -24,14 +24,15 @@ import World
                     + "d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887"
             ),
         ])
-    func derives(password: String, salt: String, logarithm: Int, r: Int, p: Int, key: String) throws {
+    func scryptMatchesRFC7914Vectors(password: String, salt: String, logarithm: Int, r: Int, p: Int, key: String) throws
+    {
         let cost = try #require(PasswordHash.Cost(logarithmOfN: logarithm, r: r, p: p))
         let derived = try Scrypt.derive(from: Secret(utf8: password), salt: Array(salt.utf8), cost: cost, count: 64)
         #expect(Hex.encode(derived.reveal()) == key)
     }
 
     /// The example of Passlib's page on scrypt: what another program has kept is read.
-    @Test func readsWhatOthersWrote() throws {
+    @Test func passwordHashOfOtherProgramsIsRead() throws {
         let text = "$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E"
         let hash = try #require(PasswordHash(text: text))
         #expect(hash.matches(Secret(utf8: "password")))
@@ -39,7 +40,7 @@ import World
         #expect(hash.text == text)
     }
 
-    @Test func knowsItsOwnPasswordAlone() throws {
+    @Test func onlyTheRightPasswordMatches() throws {
         let hash = try PasswordHash(Secret(utf8: "pässwörd 1"), cost: .usual, randomness: SystemRandomness())
         #expect(hash.text.hasPrefix("$scrypt$ln=15,r=8,p=3$"))
         let kept = try #require(PasswordHash(text: hash.text))
@@ -49,7 +50,7 @@ import World
         }
     }
 
-    @Test func saltsEachAnew() throws {
+    @Test func equalPasswordsHaveDifferentSalts() throws {
         let cost = try #require(PasswordHash.Cost(logarithmOfN: 4, r: 8, p: 1))
         let texts = try (0..<2).map { _ in
             try PasswordHash(Secret(utf8: "same"), cost: cost, randomness: SystemRandomness()).text
@@ -66,5 +67,5 @@ import World
         "$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q==$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E",
         "$argon2$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E",
         "$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E$",
-    ]) func refusesWhatItDidNotWrite(text: String) { #expect(PasswordHash(text: text) == nil) }
+    ]) func malformedPasswordHashIsRefused(text: String) { #expect(PasswordHash(text: text) == nil) }
 }

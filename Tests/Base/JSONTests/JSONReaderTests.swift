@@ -14,8 +14,8 @@ private func failure(_ bytes: [UInt8], limits: JSONLimits = JSONLimits()) -> JSO
 
 private func failure(_ text: String) -> JSONError? { failure(Array(text.utf8)) }
 
-@Suite struct Reading {
-    @Test("The sample object of RFC 8259 §13") func sampleObject() throws {
+@Suite struct JSONReaderTests {
+    @Test("The sample object of RFC 8259 §13") func rfc8259SampleObjectIsRead() throws {
         let value = try read(
             """
             {
@@ -41,7 +41,7 @@ private func failure(_ text: String) -> JSONError? { failure(Array(text.utf8)) }
         #expect(image["Thumbnail"]?.object?["Url"]?.string == "http://www.example.com/image/481989943")
     }
 
-    @Test("The sample array of RFC 8259 §13") func sampleArray() throws {
+    @Test("The sample array of RFC 8259 §13") func rfc8259SampleArrayIsRead() throws {
         let value = try read(
             """
             [ { "precision": "zip", "Latitude":  37.7668, "Longitude": -122.3959, "Address": "",
@@ -55,7 +55,7 @@ private func failure(_ text: String) -> JSONError? { failure(Array(text.utf8)) }
         #expect(places[1].object?["Longitude"]?.number == -122.02602)
     }
 
-    @Test("Values alone, as RFC 8259 §13 shows them") func scalars() throws {
+    @Test("Values alone, as RFC 8259 §13 shows them") func scalarsAreRead() throws {
         #expect(try read("\"Hello world!\"") == "Hello world!")
         #expect(try read("42") == 42)
         #expect(try read("true") == true)
@@ -69,7 +69,7 @@ private func failure(_ text: String) -> JSONError? { failure(Array(text.utf8)) }
         ("9223372036854775807", .integer(.max)), ("-9223372036854775808", .integer(.min)), ("1.0", .number(1)),
         ("-1.5e2", .number(-150)), ("1E+2", .number(100)), ("5e-324", .number(.leastNonzeroMagnitude)),
     ])
-    func numbers(text: String, value: JSONValue) throws {
+    func numbersAreRead(text: String, value: JSONValue) throws {
         #expect(try read(text) == value)
     }
 
@@ -77,7 +77,7 @@ private func failure(_ text: String) -> JSONError? { failure(Array(text.utf8)) }
         ("\"\\u20ac\\/\\\"\\\\\\b\\f\\n\\r\\t\"", "€/\"\\\u{8}\u{c}\n\r\t"), ("\"\\uD834\\uDD1E\"", "\u{1D11E}"),
         ("\"a\\u0041b\"", "aAb"), ("\"Grüße 🙂\"", "Grüße 🙂"), ("\"\"", ""), ("\"\u{7f}\"", "\u{7f}"),
     ])
-    func strings(text: String, value: String) throws {
+    func stringsAreRead(text: String, value: String) throws {
         #expect(try read(text).string == value)
     }
 
@@ -131,7 +131,7 @@ private func failure(_ text: String) -> JSONError? { failure(Array(text.utf8)) }
         ("\"\\uffff\"", JSONError(offset: 1, kind: .nonCharacter)),
         ("\"x\\ud83f\\udffe\"", JSONError(offset: 2, kind: .nonCharacter)),
     ])
-    func refusals(text: String, error: JSONError) {
+    func malformedTextIsRefused(text: String, error: JSONError) {
         #expect(failure(text) == error)
     }
 
@@ -141,16 +141,16 @@ private func failure(_ text: String) -> JSONError? { failure(Array(text.utf8)) }
             ([0x80], 0), ([0x61, 0xc3], 1), ([0xc0, 0xaf], 0), ([0xed, 0xa0, 0x80], 0), ([0xf4, 0x90, 0x80, 0x80], 0),
             ([0x61, 0x62, 0xff], 2), ([0xe2, 0x82, 0x61], 0),
         ] as [([UInt8], Int)])
-    func invalidUTF8(bytes: [UInt8], offset: Int) {
+    func invalidUTF8IsRefusedAtItsOffset(bytes: [UInt8], offset: Int) {
         #expect(failure([0x22] + bytes + [0x22]) == JSONError(offset: offset + 1, kind: .invalidUTF8))
     }
 
-    @Test func rawNonCharacter() {
+    @Test func nonCharacterIsRefused() {
         #expect(failure([0x22, 0xef, 0xb7, 0x90, 0x22]) == JSONError(offset: 1, kind: .nonCharacter))
         #expect(failure([0x22, 0xf0, 0x9f, 0xbf, 0xbf, 0x22]) == JSONError(offset: 1, kind: .nonCharacter))
     }
 
-    @Test func depth() throws {
+    @Test func nestingDepthIsLimited() throws {
         let nested = { (count: Int) in
             Array((String(repeating: "[", count: count) + String(repeating: "]", count: count)).utf8)
         }
@@ -161,7 +161,7 @@ private func failure(_ text: String) -> JSONError? { failure(Array(text.utf8)) }
         #expect(failure(Array(String(repeating: "{\"a\":", count: 100_000).utf8))?.kind == .tooDeep)
     }
 
-    @Test func members() throws {
+    @Test func memberCountIsLimited() throws {
         let object = { (count: Int) in
             Array(("{" + (0..<count).map { "\"m\($0)\":0" }.joined(separator: ",") + "}").utf8)
         }
@@ -169,14 +169,14 @@ private func failure(_ text: String) -> JSONError? { failure(Array(text.utf8)) }
         #expect(failure(object(257))?.kind == .tooManyMembers)
     }
 
-    @Test("Every cut of a text is refused, none crashes") func cuts() {
+    @Test("Every cut of a text is refused, none crashes") func truncatedTextIsRefused() {
         let text = Array(#"{"a":[1,-2.5e3,"x\u20ac\ud834\udd1e€"],"b":{"c":null,"d":true}}"#.utf8)
         for end in 0..<text.count { #expect(failure(Array(text[..<end])) != nil) }
         #expect(failure(text) == nil)
     }
 
     @Test("Every byte put in any place reads or is refused, and what reads is written and read the same")
-    func mutations() throws {
+    func mutatedTextIsReadOrRefused() throws {
         let text = Array(#"{"a":[1,2.5,"x\u20ac"],"b":null}"#.utf8)
         for place in text.indices {
             for byte in UInt8.min...UInt8.max {
@@ -188,7 +188,7 @@ private func failure(_ text: String) -> JSONError? { failure(Array(text.utf8)) }
         }
     }
 
-    @Test func messagesNameThePlace() {
+    @Test func errorNamesItsOffset() {
         #expect(failure("[1 2]")?.message == "unexpected '2', at byte 3")
         #expect(failure("[\u{1}]")?.message == "unexpected byte 0x01, at byte 1")
         #expect(failure("{\"a\":1,\"a\":2}")?.message == "the name \"a\" stands twice in one object, at byte 7")

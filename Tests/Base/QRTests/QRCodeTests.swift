@@ -2,7 +2,7 @@ import Glibc
 import QR
 import Testing
 
-@Suite struct QRCodes {
+@Suite struct QRCodeTests {
     static let texts = [
         "A", "0123456789", "HELLO WORLD", "https://login.example.com:8080/", "Grüße 🙂",
         "twoefay://enrol?relay=https://login.example.com:8080&website=shop&token=0123456789abcdef0123456789abcdef"
@@ -28,11 +28,14 @@ import Testing
         return range.map { y in range.map { x in code.isDark(x: x, y: y) ? "#" : "." }.joined() }
     }
 
-    @Test("The modules are those of the qrencode command", arguments: texts) func modules(text: String) throws {
+    @Test("The modules are those of the qrencode command", arguments: texts) func modulesMatchQrencode(text: String)
+        throws
+    {
         #expect(rows(try QRCode(text)) == (try reference(text)))
     }
 
-    @Test("The image has the modules and a light margin of four", arguments: texts) func svg(text: String) throws {
+    @Test("The image has the modules and a light margin of four", arguments: texts)
+    func svgContainsTheModulesAndTheMargin(text: String) throws {
         let code = try QRCode(text)
         let svg = code.svg()
         let side = code.width + 8
@@ -58,7 +61,7 @@ import Testing
     }
 
     @Test("Half blocks show the same modules", arguments: texts, [true, false])
-    func terminal(text: String, colored: Bool) throws {
+    func terminalOutputShowsTheModules(text: String, colored: Bool) throws {
         let code = try QRCode(text)
         var drawn: [String] = []
         for line in code.terminal(colored: colored).split(separator: "\n") {
@@ -84,7 +87,7 @@ import Testing
         #expect(drawn.last?.contains(colored ? "#" : ".") == false)
     }
 
-    @Test func whatDoesNotFitIsRefused() {
+    @Test func oversizedTextIsRefused() {
         #expect(throws: QRCode.Failure.unfit) { try QRCode("") }
         #expect(throws: QRCode.Failure.unfit) { try QRCode("a\u{0}b") }
         #expect(throws: QRCode.Failure.tooLong) { try QRCode(String(repeating: "x", count: 3000)) }

@@ -20,7 +20,7 @@ import World
         }
     }
 
-    @Test func nothingSaidIsNothingWrong() throws {
+    @Test func emptyControlFileIsValid() throws {
         for text in ["", "# nothing\n", "tokens:\nevery:\n"] {
             let control = try read(text)
             #expect(control.scripts.isEmpty && control.receptions.isEmpty && control.mischief.rules.isEmpty)
@@ -30,7 +30,7 @@ import World
         }
     }
 
-    @Test func everyReasonOfApple() throws {
+    @Test func everyAppleReasonIsAccepted() throws {
         for reason in AppleReason.allCases {
             let control = try read("tokens: {aa: \(reason.rawValue)}")
             guard case .refuse(reason, nil, nil) = control.scripts.first?.answers.first else {
@@ -50,7 +50,7 @@ import World
         ("{answer: Unregistered, timestamp: 2026-01-31T12:00:00Z}", "Unregistered 1769860800000 -"),
         ("{answer: TooManyRequests, retry-after: 2m}", "TooManyRequests - 120000"),
         ("{answer: respond, status: 502, body: bad}", "502 bad"),
-    ]) func answers(text: String, meaning: String) throws {
+    ]) func everyAnswerFormIsParsed(text: String, meaning: String) throws {
         let control = try read("tokens: {aa: \(text)}")
         #expect(Self.spell(try #require(control.scripts.first?.answers.first)) == meaning)
     }
@@ -74,7 +74,7 @@ import World
         }
     }
 
-    @Test func listsRulesStreamsAndConnections() throws {
+    @Test func listsRulesStreamsAndConnectionsAreParsed() throws {
         let control = try read(
             """
             latency: 3s
@@ -158,16 +158,16 @@ import World
         ),
         ("frozen: 2", "control:1:9: frozen must be a list"),
         ("latency: 3s\nlatency: 4s", "control:2:1: \"latency\" stands already in line 1"),
-    ]) func whatIsWrongIsSaidWithItsPlace(text: String, fault: String) {
+    ]) func problemIsReportedWithItsPosition(text: String, fault: String) {
         #expect(faults(text) == [fault])
     }
 
-    @Test func everythingThatIsWrongIsSaidAtOnce() {
+    @Test func allControlFileProblemsAreReported() {
         #expect(faults("latency: soon\ntokens: {aa: nonsense}\nfrozen: [x]\nevry: []").count == 4)
     }
 
     /// As it is printed, and with everything that is left out put in.
-    @Test func theExampleIsRight() throws {
+    @Test func exampleControlFileIsValid() throws {
         let control = try read(Control.example)
         #expect(control.scripts.count == 14)
         #expect(control.mischief.rules.isEmpty && control.mischief.frozen.isEmpty && control.receptions.isEmpty)
@@ -196,7 +196,7 @@ import World
     }
 
     /// Nonsense of every kind is refused, or means something; nothing ends the program.
-    @Test func nonsenseIsBorne() {
+    @Test func malformedControlFileIsRefused() {
         var state: UInt64 = 0x9e37_79b9_7f4a_7c15
         func next(_ bound: Int) -> Int {
             state ^= state << 13

@@ -7,9 +7,9 @@ import World
 @testable import FakeAPNs
 
 /// What goes wrong for everybody, over real TLS and HTTP/2.
-@Suite(.serialized) struct MischiefTests {
-    @Test func oneInSoManyAndNoneIsForgotten() async throws {
-        try await Scene.with { scene in
+@Suite(.serialized) struct FaultPlanTests {
+    @Test func everyRuleAppliesAtItsExactCount() async throws {
+        try await Fixture.with { scene in
             await scene.apple.misbehave(
                 FaultPlan(rules: [
                     .every(4, .refuse(.serviceUnavailable)), .every(6, .refuse(.internalServerError)),
@@ -33,8 +33,8 @@ import World
         }
     }
 
-    @Test func aPauseThatTheAnswerAsksFor() async throws {
-        try await Scene.with { scene in
+    @Test func retryAfterIsSentWithTheAnswer() async throws {
+        try await Fixture.with { scene in
             scene.apple.script("a1", .refuse(.tooManyRequests, retryAfter: .seconds(30)))
             let response = try await scene.provider().send().get()
             #expect(response.status == 429)
@@ -42,8 +42,8 @@ import World
         }
     }
 
-    @Test func goingAwayEveryFewRequestsAnswersThemAll() async throws {
-        try await Scene.with { scene in
+    @Test func periodicGoAwayStillAnswersEveryRequest() async throws {
+        try await Fixture.with { scene in
             await scene.apple.misbehave(FaultPlan(rules: [.every(3, .goAway())]))
             for round in 0..<2 {
                 let provider = try await scene.provider()
@@ -57,8 +57,8 @@ import World
         }
     }
 
-    @Test func whatIsToBeReplayedWasNotProcessed() async throws {
-        try await Scene.with { scene in
+    @Test func replayedStreamsWereNotProcessed() async throws {
+        try await Fixture.with { scene in
             scene.apple.script("aa", .after(.milliseconds(200), .accept))
             scene.apple.script("bb", .silence, repeatsLast: true)
             scene.apple.script("cc", .goAway(replays: 3))
@@ -67,15 +67,15 @@ import World
             let answers = await provider.answers(["aa", "bb", "bb", "cc", "a1", "bb"])
             #expect(answers == ["200", "not sent", "not sent", "not sent", "not sent", "not sent"])
             #expect(scene.apple.acceptedCount == 1)
-            #expect(try await scene.apple.next().id == Scene.id(1))
+            #expect(try await scene.apple.next().id == Fixture.id(1))
             for _ in 0..<4 { _ = try await scene.apple.nextRequest() }
             await #expect(throws: MailboxTimeout.self) { try await scene.apple.nextRequest(within: .zero) }
             await provider.isIn(.closed)
         }
     }
 
-    @Test func anAnsweredStreamAboveIsNotReplayed() async throws {
-        try await Scene.with { scene in
+    @Test func answeredStreamAboveGoAwayIsNotReplayed() async throws {
+        try await Fixture.with { scene in
             scene.apple.script("cc", .after(.milliseconds(1), .goAway(replays: 5)))
             let provider = try await scene.provider()
             // A GOAWAY cannot tell that the first was not processed and the second was. A reset can.
@@ -84,8 +84,8 @@ import World
         }
     }
 
-    @Test func goingAwayOnRequest() async throws {
-        try await Scene.with { scene in
+    @Test func goAwayCanBeTriggered() async throws {
+        try await Fixture.with { scene in
             let (one, two) = (try await scene.provider(), try await scene.provider())
             #expect(await scene.apple.connections == [1, 2])
             scene.apple.script("bb", .silence)
@@ -101,8 +101,8 @@ import World
     @Test(arguments: [
         (ErrorCode.refusedStream, false, "not sent"), (.internalError, false, "ambiguous"),
         (.internalError, true, "ambiguous"), (.cancel, true, "ambiguous"),
-    ]) func everyOtherStreamIsReset(code: ErrorCode, accepts: Bool, outcome: String) async throws {
-        try await Scene.with { scene in
+    ]) func everySecondStreamIsReset(code: ErrorCode, accepts: Bool, outcome: String) async throws {
+        try await Fixture.with { scene in
             await scene.apple.misbehave(FaultPlan(rules: [.every(2, .reset(code, accepts: accepts))]))
             let provider = try await scene.provider()
             for number in stride(from: 1, through: 7, by: 2) {
@@ -110,12 +110,12 @@ import World
                 #expect(await provider.answer(number: number + 1) == outcome)
             }
             #expect(scene.apple.acceptedCount == (accepts ? 8 : 4))
-            #expect(scene.apple.deliveries.unanswered == (accepts ? Set([2, 4, 6, 8].map(Scene.id)) : []))
+            #expect(scene.apple.deliveries.unanswered == (accepts ? Set([2, 4, 6, 8].map(Fixture.id)) : []))
         }
     }
 
-    @Test func whatWasDeliveredTwiceIsKnown() async throws {
-        try await Scene.with(keeping: .counts) { scene in
+    @Test func duplicateDeliveryIsCounted() async throws {
+        try await Fixture.with(keeping: .counts) { scene in
             scene.apple.script("bb", .lost, .accept)
             let provider = try await scene.provider()
             for number in 1...3 { #expect(await provider.answer(number: number) == "200") }
@@ -124,15 +124,15 @@ import World
             var expected = Deliveries()
             expected.accepted = 5
             expected.ids = 4
-            expected.twice = [Scene.id(4)]
-            expected.unanswered = [Scene.id(4)]
+            expected.twice = [Fixture.id(4)]
+            expected.unanswered = [Fixture.id(4)]
             #expect(scene.apple.deliveries == expected)
             await #expect(throws: MailboxTimeout.self) { try await scene.apple.next(within: .zero) }
         }
     }
 
-    @Test func aResetConnectionAndAFrozenOne() async throws {
-        try await Scene.with { scene in
+    @Test func connectionsCanBeResetAndFrozen() async throws {
+        try await Fixture.with { scene in
             scene.apple.script("bb", .cut(accepts: true))
             scene.apple.script("cc", .freeze())
             let one = try await scene.provider()
@@ -154,8 +154,8 @@ import World
         }
     }
 
-    @Test func chosenConnectionsAreHalfOpen() async throws {
-        try await Scene.with { scene in
+    @Test func selectedConnectionsAreHalfOpen() async throws {
+        try await Fixture.with { scene in
             let one = try await scene.provider()
             await scene.apple.misbehave(FaultPlan(frozen: [1, 3]))
             let two = try await scene.provider()
@@ -169,8 +169,8 @@ import World
         }
     }
 
-    @Test func oneStreamUntilTheFirstRightAnswer() async throws {
-        try await Scene.with { scene in
+    @Test func oneStreamIsAllowedUntilTheFirstValidRequest() async throws {
+        try await Fixture.with { scene in
             await scene.apple.misbehave(FaultPlan(streams: .afterProof(500)))
             scene.apple.script("bb", .refuse(.invalidProviderToken))
             let provider = try await scene.provider()
@@ -184,8 +184,8 @@ import World
         }
     }
 
-    @Test func theLimitChangesWhileStreamsStand() async throws {
-        try await Scene.with { scene in
+    @Test func streamLimitChangesWhileStreamsAreOpen() async throws {
+        try await Fixture.with { scene in
             await scene.apple.misbehave(FaultPlan(streams: .changing([3, 1, nil], every: 4)))
             let provider = try await scene.provider()
             var limits = [await provider.streamLimit]
@@ -201,8 +201,8 @@ import World
         }
     }
 
-    @Test func noStreamForAWhile() async throws {
-        try await Scene.with { scene in
+    @Test func streamLimitCanBeZero() async throws {
+        try await Fixture.with { scene in
             let provider = try await scene.provider()
             await scene.apple.announce(streams: 0)
             #expect(await provider.ping() != nil)
@@ -218,8 +218,8 @@ import World
         }
     }
 
-    @Test func connectionsThatAreMetBadly() async throws {
-        try await Scene.with { scene in
+    @Test func connectionBehaviorsAreApplied() async throws {
+        try await Fixture.with { scene in
             scene.apple.meet(.cut, .goAway, .serve)
             #expect(try await scene.disconnected().connect() != nil)
             let wentAway = try await scene.disconnected()
@@ -230,8 +230,8 @@ import World
         }
     }
 
-    @Test(arguments: TLSFault.allCases) func wrongCertificates(fault: TLSFault) async throws {
-        try await Scene.with { scene in
+    @Test(arguments: TLSFault.allCases) func wrongCertificatesAreShown(fault: TLSFault) async throws {
+        try await Fixture.with { scene in
             scene.apple.meet(.tls(try scene.team.tls(fault)))
             let certificate = try scene.team.issueProvider(at: scene.loop.time.now())
             let failure = try #require(await scene.disconnected(certificate: certificate).connect())
@@ -247,8 +247,8 @@ import World
         }
     }
 
-    @Test(arguments: [true, false]) func connectionsThatHang(inTheHandshake: Bool) async throws {
-        try await Scene.with { scene in
+    @Test(arguments: [true, false]) func hangingConnectionNeverFinishesItsHandshake(inTheHandshake: Bool) async throws {
+        try await Fixture.with { scene in
             scene.apple.meet(inTheHandshake ? .hang : .freeze, repeatsLast: true)
             let hanging = try await scene.disconnected(patience: .milliseconds(300))
             #expect(await hanging.connect() == .timedOut)

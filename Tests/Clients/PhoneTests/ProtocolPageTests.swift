@@ -8,7 +8,7 @@ import World
 @testable import Phone
 
 /// docs/device-protocol.md: its worked examples, made by another program with the key of RFC 6979, against this one.
-struct ProtocolPage {
+struct ProtocolPageTests {
     let page: String
     private let examples: [String: String]
     let key: P256PrivateKey
@@ -71,12 +71,12 @@ struct ProtocolPage {
         return Timestamp(seconds: try #require(claims?["iat"]?.integer))
     }
 
-    @Test func namesTheKey() throws {
+    @Test func protocolPageKeyAndThumbprintAreCorrect() throws {
         #expect(try example("jwk") == JSONWriter.text(.object(key.publicKey.jwk)))
         #expect(try example("thumbprint") == key.publicKey.thumbprint)
     }
 
-    @Test func showsTheProofAndTheBinding() throws {
+    @Test func protocolPageProofAndBindingAreCorrect() throws {
         let (enrolment, code, k) = try enrolment()
         let proof = try SignedStatement.enrolment(enrolment, code: code, at: try issuedAt("enrol"))
         #expect(try unsigned(proof) == signed("enrol"))
@@ -84,7 +84,7 @@ struct ProtocolPage {
         #expect(try SignedStatement.binding(enrolment, websiteKey: k) == example("binding jws"))
     }
 
-    @Test func showsADecision() throws {
+    @Test func protocolPageDecisionIsCorrect() throws {
         let claims = try #require(try JSONReader.read(Array(try example("decision claims").utf8)).object)
         let context = Array(try example("context").utf8)
         #expect(try Base64URL.decode(example("context base64url")) == context)
@@ -101,7 +101,7 @@ struct ProtocolPage {
         #expect(question.context.lines.contains { $0.label == "to" && $0.value == "Zoë Müller" })
     }
 
-    @Test func showsDPoPAndAnotherPushToken() throws {
+    @Test func protocolPageDPoPAndPushTokenAreCorrect() throws {
         let claims = try #require(try JSONReader.read(Array(try example("dpop claims").utf8)).object)
         let proof = try DPoP.proof(
             "POST", "https://login.example.com:8080/pending", nonce: claims["nonce"]?.string,

@@ -9,8 +9,8 @@ import TwoefayClient
 import World
 
 /// HTTP/2 over real TLS, against a relay that says what the test wrote down.
-@Suite("HTTP2Carrier", .timeLimit(.minutes(5)), .mayBlock) struct Carriers {
-    @Test func carriesWhatItIsGiven() async throws {
+@Suite("HTTP2Carrier", .timeLimit(.minutes(5)), .mayBlock) struct HTTP2TransportTests {
+    @Test func requestIsSentUnchanged() async throws {
         let relay = try FakeRelay()
         relay.answer(201, ["challenge": "c1"], fields: [.init("request-id", "r1")])
         relay.answer(204, [:])
@@ -34,7 +34,7 @@ import World
     }
 
     /// Many tasks at once, from anywhere, over a carrier with a thread of its own.
-    @Test func isOneConnectionForAll() async throws {
+    @Test func allCallsShareOneConnection() async throws {
         let relay = try FakeRelay()
         for number in 0..<20 { relay.answer(200, ["n": .integer(Int64(number))]) }
         let answers = try await relay.run { _, address in
@@ -58,7 +58,7 @@ import World
         #expect(Set(answers.compactMap(\.self)) == Set(0..<20))
     }
 
-    @Test func saysThatNothingWasDone() async throws {
+    @Test func unsentRequestIsReportedAsUnreached() async throws {
         let port = try FreePort()
         let relay = try FakeRelay()
         let (refused, untrusted, closed) = try await relay.run { loop, address in
@@ -94,7 +94,7 @@ import World
         }
     }
 
-    @Test func refusesWhatItCannotUse() async throws {
+    @Test func invalidCredentialsAreRefused() async throws {
         let authority = try CertificateAuthority.create(commonName: "relay", days: 1, at: SystemTime().now())
         let issued = try authority.issueClient(uri: "twoefay:website:shop", days: 1, at: SystemTime().now())
         let (pem, key) = (try authority.certificatePEM(), try issued.keyPEM())
@@ -113,7 +113,7 @@ import World
     }
 
     /// The call ends, and a pause ends, as soon as nobody waits for it.
-    @Test func endsWithItsTask() async throws {
+    @Test func cancelledTaskEndsTheRequest() async throws {
         let relay = try FakeRelay()
         let fault = try await relay.run { loop, address in
             let carrier = try relay.carrier(on: loop, to: address)

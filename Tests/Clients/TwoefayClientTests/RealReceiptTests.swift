@@ -9,11 +9,11 @@ import World
 
 /// From the activation to the receipt with nothing played: twoefayd and `twoefay phone` as they were built, and a website
 /// that believes neither, by TwoefayClient and by the code of docs/receipts.md.
-@Suite("Receipts of a real relay", .timeLimit(.minutes(15))) struct RealReceipts {
+@Suite("Receipts of a real relay", .timeLimit(.minutes(15))) struct RealReceiptTests {
     /// A website's user with one pinned phone.
     private struct Customer {
         let relay: RunningRelay
-        let shop: Caller
+        let shop: CurlCaller
         let token: String
         let k: Secret
         let device: JSONObject
@@ -81,7 +81,9 @@ import World
         }
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func areBelievedAndLiesAreNot(kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func realReceiptIsAcceptedAndForgeriesAreRefused(kind: StoreKind)
+        async throws
+    {
         let customer = try await Customer(kind)
         #expect(customer.device["device"]?.string == customer.pinned.device)
         let (asked, answer) = try await customer.approved("r-1", number: "07")
@@ -160,7 +162,7 @@ import World
     }
 }
 
-extension Caller {
+extension CurlCaller {
     fileprivate func post(_ path: String, _ body: JSONObject) async throws -> Answer {
         try await curl("POST", path, json: JSONWriter.text(.object(body)))
     }

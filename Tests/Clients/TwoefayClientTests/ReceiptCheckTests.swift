@@ -5,8 +5,8 @@ import Synchronization
 import Testing
 import TwoefayClient
 
-@Suite struct Receipts {
-    @Test func anHonestOneIsAnApproval() async throws {
+@Suite struct ReceiptCheckTests {
+    @Test func validReceiptIsAnApproval() async throws {
         let login = try Login()
         let spent = Mutex<[String]>([])
         let approval = try await login.check.approval(
@@ -21,7 +21,7 @@ import TwoefayClient
         #expect(spent.withLock { $0 } == ["r-7f3k"])
     }
 
-    @Test func whatWasNotSentMayBeMissing() async throws {
+    @Test func unsentFieldsMayBeMissing() async throws {
         var login = try Login()
         for name in ["service", "action", "details", "ip", "place", "user_agent"] { login.context[name] = nil }
         login.context["number_digits"] = 0
@@ -35,7 +35,8 @@ import TwoefayClient
     }
 
     /// A website that says nothing of digits wants two: a relay that leaves the number out is not believed.
-    @Test(arguments: [nil, "7", "07"] as [String?]) func twoDigitsAreWantedByDefault(number: String?) async throws {
+    @Test(arguments: [nil, "7", "07"] as [String?]) func twoDigitNumberIsRequiredByDefault(number: String?) async throws
+    {
         var login = try Login()
         login.context["number_digits"] = .integer(Int64(number?.utf8.count ?? 0))
         login.claims["number"] = number.map { .string($0) }
@@ -56,27 +57,27 @@ import TwoefayClient
 
     /// To the second ten minutes old is not too old.
     @Test(arguments: [(-5, false), (0, false), (600, false), (601, true), (86_400, true)] as [(Int64, Bool)])
-    func anOldLoginIsNotApproved(age: Int64, isTooOld: Bool) async throws {
+    func oldReceiptIsRefused(age: Int64, isTooOld: Bool) async throws {
         var login = try Login()
         login.now = login.asked.askedAt + age
         #expect(await login.fault(try login.signed()) == (isTooOld ? .age : nil))
     }
 
-    @Test(arguments: [0, 2, 3]) func theWebsiteMayWantANumber(digits: Int) async throws {
+    @Test(arguments: [0, 2, 3]) func requiredDigitsAreChecked(digits: Int) async throws {
         var login = try Login()
         login.leastDigits = digits
         #expect(await login.fault(try login.signed()) == (digits > 2 ? .digits : nil))
     }
 
     /// An empty list, as some would write none.
-    @Test func noDetailsMayBeAnEmptyList() async throws {
+    @Test func emptyDetailsEqualNoDetails() async throws {
         var login = try Login()
         login.context["details"] = []
         login.asked.details = []
         #expect(await login.fault(try login.signed()) == nil)
     }
 
-    @Test func eachRequestIsAcceptedOnce() async throws {
+    @Test func receiptIsAcceptedOncePerRequest() async throws {
         let login = try Login()
         let open = Mutex<Set<String>>(["r-7f3k"])
         let receipts = [try login.signed(), try login.signed()]
@@ -95,7 +96,7 @@ import TwoefayClient
         #expect(faults == [nil, .requestUsed, .requestUsed])
     }
 
-    @Test func aRefusedReceiptUsesNothingUp() async throws {
+    @Test func refusedReceiptConsumesNothing() async throws {
         var login = try Login()
         login.context["ip"] = "198.51.100.1"
         let refused = try login.signed()
@@ -108,7 +109,7 @@ import TwoefayClient
     }
 
     @Test(arguments: UserVerification.allCases, UserVerification.allCases)
-    func theWebsiteMayWantMoreOfThePhone(made: UserVerification, wanted: UserVerification) async throws {
+    func requiredUserVerificationIsChecked(made: UserVerification, wanted: UserVerification) async throws {
         var login = try Login()
         login.claims["uv"] = .string(made.rawValue)
         let check = ReceiptCheck(origin: Login.origin, website: "shop", leastVerification: wanted)
@@ -125,7 +126,7 @@ import TwoefayClient
         }
     }
 
-    @Test("Of the answer of /auth, only a signed success is looked at") func answers() throws {
+    @Test("Of the answer of /auth, only a signed success is looked at") func onlyASignedSuccessIsChecked() throws {
         let whole: JSONObject = [
             "login": "success", "proof": "signed", "device": "d", "receipt": "r", "context": "c", "factor": "push",
         ]
@@ -148,7 +149,7 @@ import TwoefayClient
     }
 
     /// Neither form of a signature is another answer: the request is what is used once.
-    @Test func theOtherFormOfASignatureIsTheSameAnswer() async throws {
+    @Test func bothSignatureFormsAreAccepted() async throws {
         let login = try Login()
         let answered = try login.signed()
         let parts = answered.receipt.split(separator: ".")

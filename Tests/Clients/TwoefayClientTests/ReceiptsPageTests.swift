@@ -6,16 +6,18 @@ import Testing
 import TwoefayClient
 
 /// The code of docs/receipts.md sees through the same lies as TwoefayClient.
-@Suite(.timeLimit(.minutes(15))) struct ReceiptsPage {
-    @Test func python() async throws {
+@Suite(.timeLimit(.minutes(15))) struct ReceiptsPageTests {
+    @Test func receiptsPagePythonCodeVerifies() async throws {
         try await PageCode.python().agrees(with: try Self.receipts() + Self.bindings())
     }
 
-    @Test(.enabled(if: PageCode.hasNode, "there is no Node with jose here")) func node() async throws {
+    @Test(.enabled(if: PageCode.hasNode, "there is no Node with jose here")) func receiptsPageNodeCodeVerifies()
+        async throws
+    {
         try await PageCode.node().agrees(with: try Self.receipts() + Self.bindings())
     }
 
-    @Test(.enabled(if: PageCode.hasPHP, "there is no PHP here")) func php() async throws {
+    @Test(.enabled(if: PageCode.hasPHP, "there is no PHP here")) func receiptsPagePHPCodeVerifies() async throws {
         try await PageCode.php().agrees(with: try Self.receipts() + Self.bindings())
     }
 

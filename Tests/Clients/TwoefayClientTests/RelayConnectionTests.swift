@@ -6,7 +6,7 @@ import TwoefayClient
 import World
 
 /// What becomes of calls when their connection takes no more of them, or dies.
-@Suite("A carrier's connections", .timeLimit(.minutes(5)), .mayBlock) struct Connections {
+@Suite("A carrier's connections", .timeLimit(.minutes(5)), .mayBlock) struct RelayConnectionTests {
     private let events: AsyncStream<String>
     private let told: AsyncStream<String>.Continuation
 
@@ -35,7 +35,7 @@ import World
         }
     }
 
-    @Test func areLeftWhereTheRelaySaysSo() async throws {
+    @Test func goAwayOpensANewConnection() async throws {
         let (held, released) = try await run { relay, loop, address in
             let carrier = try relay.carrier(on: loop, to: address)
             let held = Task { await Self.ask(carrier, "/held") }
@@ -51,7 +51,7 @@ import World
     }
 
     /// Streams are counted anew with each connection: what is given up at one must not hit its namesake at the other.
-    @Test func areToldWhatIsGivenUp() async throws {
+    @Test func cancellationAffectsOnlyItsConnection() async throws {
         let (givenUp, kept) = try await run { relay, loop, address in
             let carrier = try relay.carrier(on: loop, to: address)
             let givenUp = Task { await Self.ask(carrier, "/held") }
@@ -70,7 +70,7 @@ import World
         #expect(kept == .success(202))
     }
 
-    @Test func areAllClosed() async throws {
+    @Test func closeEndsAllConnections() async throws {
         let (earlier, later) = try await run { relay, loop, address in
             let carrier = try relay.carrier(on: loop, to: address)
             let earlier = Task { await Self.ask(carrier, "/held") }
@@ -102,7 +102,7 @@ import World
     }
 
     /// Whether it waits longer than that or not: soon there is another connection, and what waits may be repeated there.
-    @Test(arguments: [Duration.seconds(3600), .seconds(5)]) func areLeftWhenTheyAreSilent(
+    @Test(arguments: [Duration.seconds(3600), .seconds(5)]) func silentConnectionIsReplaced(
         patience: Duration
     ) async throws {
         let (silent, next) = try await run { relay, _, address in
@@ -129,7 +129,7 @@ import World
         #expect(next == .success(200))
     }
 
-    @Test func areKeptWhileTheyAreNot() async throws {
+    @Test func activeConnectionIsKept() async throws {
         let (held, statuses) = try await run { relay, _, address in
             try await Self.onOwnClock { loop, time in
                 let carrier = try relay.carrier(on: loop, to: address)

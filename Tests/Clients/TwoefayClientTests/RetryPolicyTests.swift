@@ -5,10 +5,10 @@ import TwoefayClient
 import World
 
 /// What is tried again, when, and as what.
-@Suite("A call to the relay") struct Retries {
+@Suite("A call to the relay") struct RetryPolicyTests {
     private let login = LoginRequest(username: "ada")
 
-    private func fault(_ carrier: ScriptedCarrier, _ retries: RetryPolicy = RetryPolicy()) async -> CallFault? {
+    private func fault(_ carrier: ScriptedTransport, _ retries: RetryPolicy = RetryPolicy()) async -> CallFault? {
         do throws(CallFault) {
             _ = try await carrier.client(retries).ask(login)
             return nil
@@ -20,8 +20,8 @@ import World
     @Test(arguments: [
         Result.problem(503, "unavailable"), .problem(429, "limited"), .problem(409, "conflict", retryAfter: 1),
         .reply(502), .reply(504), .failure(.unreached("no route")), .failure(.unanswered("cut")),
-    ]) func isTheSameWhenItIsRepeated(line: Result<RelayReply, CallFault>) async throws {
-        let carrier = ScriptedCarrier(line, line, .asked, .asked)
+    ]) func retriedCallKeepsItsIdempotencyKey(line: Result<RelayReply, CallFault>) async throws {
+        let carrier = ScriptedTransport(line, line, .asked, .asked)
         let client = carrier.client()
         #expect(try await client.ask(login).challenge == "c1")
         #expect(carrier.calls.count == 3 && carrier.pauses.count == 2)
@@ -39,8 +39,8 @@ import World
         .problem(404, "not_found"), .problem(409, "conflict"), .problem(409, "shown_once"),
         .problem(422, "idempotency_mismatch"), .problem(500, "internal"), .failure(.unable("no")),
         .failure(.cancelled), .failure(.odd("no")),
-    ]) func isFinalWhenARepetitionWouldBringTheSame(line: Result<RelayReply, CallFault>) async {
-        let carrier = ScriptedCarrier(line, .asked)
+    ]) func permanentRefusalIsNotRetried(line: Result<RelayReply, CallFault>) async {
+        let carrier = ScriptedTransport(line, .asked)
         let fault = await fault(carrier)
         #expect(fault != nil && carrier.calls.count == 1 && carrier.pauses == [])
     }
@@ -52,13 +52,13 @@ import World
     ]
 
     /// Another code would go to the address, and an approval is used up.
-    @Test(arguments: lost) func isNotRepeatedWhereThatDoesHarm(line: Result<RelayReply, CallFault>) async {
+    @Test(arguments: lost) func nonRepeatableCallIsNotRetried(line: Result<RelayReply, CallFault>) async {
         let changes: [(RelayClient.Change, approval: String?)] = [
             (.init(email: .to("b@example.com")), nil), (.init(phone: .to("+4312345")), nil),
             (.init(email: .removed), "c9"),
         ]
         for (change, approval) in changes {
-            let carrier = ScriptedCarrier(line, .reply(200, ["waiting": []]))
+            let carrier = ScriptedTransport(line, .reply(200, ["waiting": []]))
             await #expect(throws: CallFault.self) {
                 try await carrier.client().change("ada", change, approval: approval)
             }
@@ -68,47 +68,49 @@ import World
 
     @Test(arguments: [
         Result.problem(503, "unavailable"), .problem(429, "limited"), .failure(.unreached("no route")),
-    ]) func isRepeatedWhereNothingWasDone(line: Result<RelayReply, CallFault>) async throws {
-        let carrier = ScriptedCarrier(line, .reply(200, ["waiting": ["b@example.com"]]))
+    ]) func unsentCallIsRetried(line: Result<RelayReply, CallFault>) async throws {
+        let carrier = ScriptedTransport(line, .reply(200, ["waiting": ["b@example.com"]]))
         let waiting = try await carrier.client().change("ada", .init(email: .to("b@example.com")))
         #expect(waiting == ["b@example.com"] && carrier.calls.count == 2)
     }
 
-    @Test(arguments: lost) func isRepeatedWhereItSaysHowThingsAreToBe(
+    @Test(arguments: lost) func idempotentChangeIsRetried(
         line: Result<RelayReply, CallFault>
     ) async throws {
-        let carrier = ScriptedCarrier(line, .reply(200, ["waiting": []]))
+        let carrier = ScriptedTransport(line, .reply(200, ["waiting": []]))
         let change = RelayClient.Change(email: .removed, displayName: .to("Ada"))
         #expect(try await carrier.client().change("ada", change) == [])
         #expect(carrier.calls.count == 2)
     }
 
     /// The first try has done it, and its answer got lost.
-    @Test(arguments: lost) func isDoneWhereNothingIsLeft(line: Result<RelayReply, CallFault>) async throws {
-        let carrier = ScriptedCarrier(line, .failure(.unreached("no route")), .problem(404, "not_found"))
+    @Test(arguments: lost) func retriedDeleteOfAMissingResourceSucceeds(line: Result<RelayReply, CallFault>)
+        async throws
+    {
+        let carrier = ScriptedTransport(line, .failure(.unreached("no route")), .problem(404, "not_found"))
         try await carrier.client().forget("ada")
         #expect(carrier.calls.map(\.method) == ["DELETE", "DELETE", "DELETE"])
     }
 
-    @Test func isNotDoneWhereNothingWas() async {
+    @Test func firstDeleteOfAMissingResourceFails() async {
         let scripts = [
-            ScriptedCarrier(.problem(404, "not_found")),
+            ScriptedTransport(.problem(404, "not_found")),
             // What is repeated here was not done before.
-            ScriptedCarrier(.failure(.unreached("no route")), .problem(404, "not_found")),
+            ScriptedTransport(.failure(.unreached("no route")), .problem(404, "not_found")),
             // Not the relay's word.
-            ScriptedCarrier(.failure(.unanswered("cut")), .reply(404)),
+            ScriptedTransport(.failure(.unanswered("cut")), .reply(404)),
         ]
         for carrier in scripts {
             let fault = await #expect(throws: CallFault.self) { try await carrier.client().forget("ada") }
             #expect(fault?.problem?.status == 404)
         }
-        let reading = ScriptedCarrier(.failure(.unanswered("cut")), .problem(404, "not_found"))
+        let reading = ScriptedTransport(.failure(.unanswered("cut")), .problem(404, "not_found"))
         await #expect(throws: CallFault.self) { try await reading.client().user("ada") }
     }
 
     /// Twice as long each time and up to half more, and no more of them when the patience is over.
-    @Test func pausesLongerAndLonger() async throws {
-        let carrier = ScriptedCarrier(
+    @Test func retriesBackOffExponentially() async throws {
+        let carrier = ScriptedTransport(
             .failure(.unreached("1")), .failure(.unreached("2")), .failure(.unreached("3")),
             .failure(.unreached("4")), .failure(.unreached("5")), .asked)
         let policy = RetryPolicy(
@@ -123,29 +125,29 @@ import World
         #expect(fault == .unreached(String(carrier.calls.count)))
     }
 
-    @Test func waitsAsLongAsItIsAskedTo() async throws {
-        let carrier = ScriptedCarrier(.problem(503, "unavailable", retryAfter: 2), .asked)
+    @Test func retryAfterIsRespected() async throws {
+        let carrier = ScriptedTransport(.problem(503, "unavailable", retryAfter: 2), .asked)
         #expect(await fault(carrier) == nil)
         let pause = try #require(carrier.pauses.first)
         #expect((.seconds(2)...(.milliseconds(2100))).contains(pause))
     }
 
     /// It is a person that waits meanwhile.
-    @Test func isNotPutOffForMinutes() async throws {
-        let carrier = ScriptedCarrier(.problem(429, "limited", retryAfter: 120), .asked)
+    @Test func longRetryAfterEndsTheCall() async throws {
+        let carrier = ScriptedTransport(.problem(429, "limited", retryAfter: 120), .asked)
         let problem = try #require(await fault(carrier)?.problem)
         #expect(problem.code == .limited && problem.retryAfter == .seconds(120))
         #expect(carrier.calls.count == 1)
     }
 
-    @Test func isMadeOnceWhereNothingIsToBeRepeated() async {
-        let carrier = ScriptedCarrier(.problem(503, "unavailable"), .asked)
+    @Test func callWithoutRetriesRunsOnce() async {
+        let carrier = ScriptedTransport(.problem(503, "unavailable"), .asked)
         #expect(await fault(carrier, .never)?.problem?.status == 503)
         #expect(carrier.calls.count == 1)
     }
 
-    @Test func saysWhatIsWrong() async throws {
-        let carrier = ScriptedCarrier(
+    @Test func problemDocumentIsReported() async throws {
+        let carrier = ScriptedTransport(
             .reply(
                 400,
                 [
@@ -168,11 +170,11 @@ import World
     }
 
     /// A proxy's page, say.
-    @Test func knowsWhatIsNotOfTheRelay() async throws {
-        let carrier = ScriptedCarrier(.success(RelayReply(status: 403, body: Array("<html>".utf8))))
+    @Test func answerNotFromTheRelayIsReported() async throws {
+        let carrier = ScriptedTransport(.success(RelayReply(status: 403, body: Array("<html>".utf8))))
         #expect(await fault(carrier)?.problem?.code == .foreign)
         for body in ["<html>", "[]", #"{"challenge": 1}"#, ""] {
-            let carrier = ScriptedCarrier(.success(RelayReply(status: 200, body: Array(body.utf8))))
+            let carrier = ScriptedTransport(.success(RelayReply(status: 200, body: Array(body.utf8))))
             guard case .odd = await fault(carrier) else {
                 Issue.record("\(body) passed for a login")
                 continue
@@ -180,8 +182,8 @@ import World
         }
     }
 
-    @Test func endsWithItsTask() async {
-        let carrier = ScriptedCarrier(.asked)
+    @Test func cancelledTaskEndsTheRetries() async {
+        let carrier = ScriptedTransport(.asked)
         let cancelled = Task {
             while !Task.isCancelled { await Task.yield() }
             return await fault(carrier)

@@ -7,7 +7,7 @@ import TwoefayClient
 import Webhooks
 import World
 
-@Suite("A website's inbox") struct Inbox {
+@Suite("A website's inbox") struct WebhookReceiverTests {
     private let time = TestTime()
     private let secret = WebhookSecret.make(SystemRandomness())
     private let former = WebhookSecret.make(SystemRandomness())
@@ -44,7 +44,7 @@ import World
             + #""steps":[{"factor":"push","state":"answered","at":"2026-11-22T05:00:00.000Z"}],"#
             + #""context":"e30","receipt":"a.b.c","device":"d1","token":"t"}"#)
 
-    @Test func hearsHowALoginEnded() throws {
+    @Test func loginDecidedIsParsed() throws {
         let event = try event(Self.decided)
         #expect(event.id == "0123456789abcdef0123456789abcdef" && event.type == "login.decided")
         #expect(event.at == Timestamp(rfc3339: "2026-11-22T05:00:00.000Z"))
@@ -56,7 +56,7 @@ import World
         #expect(try LoginEvidence(outcome) == LoginEvidence(device: "d1", receipt: "a.b.c", context: "e30"))
     }
 
-    @Test func hearsWhatBecameOfPhonesAndUsers() throws {
+    @Test func accountEventsAreParsed() throws {
         let data =
             #"{"token":"t","device":"d1","name":"Ada's","platform":"ios","thumbprint":"t1","jwk":{"kty":"EC"}}"#
         guard case .deviceBound(let token, let device) = try event(Self.text("device.bound", data)).what else {
@@ -86,7 +86,7 @@ import World
         text("device.unbound", #"{"device":"d1"}"#), text("login.decided", #"{"token":"t","login":"wait"}"#),
         text("login.decided", #"{"login":"success"}"#), text("login.decided", #"{"token":"t","login":"yes"}"#),
         text("login.decided", #"{"token":"t","login":"success","steps":[1]}"#),
-    ]) func refusesWhatIsNoEvent(body: String) {
+    ]) func malformedEventIsRefused(body: String) {
         guard case .body = fault(body) else {
             Issue.record("\(String(describing: fault(body)))")
             return
@@ -94,7 +94,7 @@ import World
     }
 
     /// Whoever does not verify first believes anybody.
-    @Test func believesNobodyElse() async throws {
+    @Test func unsignedWebhookIsRefused() async throws {
         let inbox = WebhookReceiver(secrets: [secret], time: time)
         let fields = try signed(Self.decided, by: [former])
         await #expect(throws: WebhookFault.signature) {
@@ -112,7 +112,7 @@ import World
     }
 
     /// Sent again, it is signed anew, and has the same id.
-    @Test func actsOnceOnWhatComesOften() async throws {
+    @Test func repeatedWebhookIsHandledOnce() async throws {
         let inbox = WebhookReceiver(secrets: [secret], time: time)
         var kept: Set<String> = []
         var acted = 0
@@ -136,7 +136,7 @@ import World
     }
 
     /// A store that is down is no replay: the relay is told to come again.
-    @Test func saysWhatTheStoreSays() async throws {
+    @Test func storeErrorIsPassedOn() async throws {
         struct Down: Error {}
         let inbox = WebhookReceiver(secrets: [secret], time: time)
         let fields = try signed(Self.decided)
@@ -146,7 +146,7 @@ import World
     }
 
     /// The vector of Standard Webhooks: the signature holds, and the body is no event of ours.
-    @Test func takesThePublishedVector() throws {
+    @Test func publishedVectorIsAccepted() throws {
         let secret = try #require(WebhookSecret("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))
         let inbox = WebhookReceiver(secrets: [secret], time: TestTime(start: Timestamp(seconds: 1_614_265_330)))
         let fields = [

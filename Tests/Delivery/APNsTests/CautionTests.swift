@@ -6,7 +6,7 @@ import World
 @Suite struct CredentialCircuitTests {
     private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
 
-    @Test func oneTrialAfterEachPause() {
+    @Test func openCircuitAllowsOneProbePerPause() {
         var circuit = CredentialCircuitBreaker()
         #expect(circuit.enter(at: at(0)) == .free)
         #expect(circuit.distrust("403 Forbidden", at: at(0)) == true)
@@ -17,7 +17,7 @@ import World
         #expect(circuit.enter(at: at(60)) == .trial, "a trial without an answer is followed by another")
     }
 
-    @Test func theOperatorIsToldOnce() {
+    @Test func openCircuitIsLoggedOnce() {
         var circuit = CredentialCircuitBreaker()
         #expect(circuit.distrust("403 Forbidden", at: at(0)) == true)
         #expect(circuit.distrust("403 Forbidden", at: at(1)) == false)
@@ -26,7 +26,7 @@ import World
 }
 
 @Suite struct TokenDoubtTests {
-    @Test func fiveBadTokensInARow() {
+    @Test func fiveBadTokensInARowRaiseDoubt() {
         var doubt = TokenMismatchDetector()
         for _ in 0..<5 {
             #expect(!doubt.doubts(.production))

@@ -5,9 +5,9 @@ import World
 @testable import APNs
 
 /// The push that tries a credential once more may meet other trouble first.
-@Suite struct TrialTests {
-    private func refused() throws -> PoolStand {
-        let stand = try PoolStand()
+@Suite struct CircuitProbeTests {
+    private func refused() throws -> PoolBench {
+        let stand = try PoolBench()
         stand.enter { stand.desk.warmUp() }
         stand.open()
         let first = stand.send()
@@ -17,7 +17,7 @@ import World
         return stand
     }
 
-    @Test(arguments: [true, false]) func itGoesOnElsewhere(goesAway: Bool) throws {
+    @Test(arguments: [true, false]) func probeContinuesOnAnotherConnection(goesAway: Bool) throws {
         let stand = try refused()
         let trial = stand.send()
         let wire = try stand.wire()
@@ -37,7 +37,7 @@ import World
         #expect(stand.outcomes(next) == [.accepted])
     }
 
-    @Test func oneThatIsRefusedIsTheLastForAWhile() throws {
+    @Test func refusedProbeReopensTheCircuit() throws {
         let stand = try refused()
         let trial = stand.send()
         try stand.answer(stand.wire(), 403, "Forbidden")

@@ -3,7 +3,7 @@ import World
 
 @testable import APNs
 
-@Suite struct HostBookTests {
+@Suite struct HostHealthTests {
     private static let trial = Duration.seconds(4)
 
     private func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
@@ -21,7 +21,7 @@ import World
             address, "refused", wasOpen: wasOpen, began: at(began ?? now), at: at(now), HighestChance())
     }
 
-    @Test func connectionsGoWhereFewAre() {
+    @Test func newConnectionUsesTheLeastUsedAddress() {
         var book = HostHealth()
         #expect(claim(&book) == .go("a"))
         #expect(claim(&book) == .go("b"))
@@ -32,14 +32,14 @@ import World
         #expect(claim(&book, ["c", "a", "b"]) == .go("c"), "the name has another address now")
     }
 
-    @Test func aPoolsOwnConnectionsGoToDifferentAddresses() {
+    @Test func connectionsOfAPoolUseDifferentAddresses() {
         var book = HostHealth()
         for _ in 0..<3 { #expect(claim(&book, ["b"]) == .go("b")) }
         #expect(claim(&book, own: ["a"]) == .go("b"), "though many go there")
         #expect(claim(&book, ["a"], own: ["a"]) == .go("a"), "there is no other")
     }
 
-    @Test func anAddressThatFailsIsLeftAloneForLongerAndLonger() {
+    @Test func failingAddressBacksOffExponentially() {
         var book = HostHealth()
         #expect(claim(&book) == .go("a"))
         #expect(failed(&book, "a", at: 0) == .milliseconds(1500))
@@ -51,7 +51,7 @@ import World
         #expect(claim(&book, ["a"], at: 4599) == .wait(until: at(4600)))
     }
 
-    @Test func oneTriesForAll() {
+    @Test func onlyOneProbeTriesAFailedAddress() {
         var book = HostHealth()
         #expect(claim(&book, ["a"]) == .go("a"))
         _ = failed(&book, "a", at: 0)
@@ -65,7 +65,7 @@ import World
         #expect(claim(&book, ["a"], at: 2002) == .go("a"))
     }
 
-    @Test func onlyServiceEndsTheFailures() {
+    @Test func failureCountEndsOnlyWithAServedPush() {
         var book = HostHealth()
         _ = claim(&book, ["a"])
         _ = failed(&book, "a", at: 0)
@@ -80,7 +80,7 @@ import World
         #expect(failed(&book, "a", at: 7000) == .milliseconds(1500))
     }
 
-    @Test func oneThatStoodIsReplacedAtOnceTheFirstTime() {
+    @Test func firstLossOfAStableConnectionIsReplacedAtOnce() {
         var book = HostHealth()
         _ = claim(&book, ["a"])
         book.opened("a")
@@ -89,7 +89,7 @@ import World
         #expect(failed(&book, "a", at: 1) == .seconds(3))
     }
 
-    @Test func oneOutageCountsOnce() {
+    @Test func simultaneousLossesCountAsOneFailure() {
         var book = HostHealth()
         for slot in 0..<16 as Range<Int64> { #expect(claim(&book, ["a"], at: slot * 200) == .go("a")) }
         #expect(failed(&book, "a", began: 0, at: 4000) == .milliseconds(1500))
@@ -105,7 +105,7 @@ import World
         #expect(failed(&book, "a", began: 5500, at: 9500) == .seconds(3), "this one began after it")
     }
 
-    @Test func aHostIsInTroubleWhileNothingIsOpen() {
+    @Test func hostIsUnhealthyWithoutOpenConnections() {
         var book = HostHealth()
         #expect(book.trouble == nil)
         _ = claim(&book)
@@ -123,7 +123,7 @@ import World
         #expect(book.trouble == "cannot resolve")
     }
 
-    @Test func addressesThatChangeAllTheTimeAreForgotten() {
+    @Test func memoryOfAddressesIsBounded() {
         var book = HostHealth()
         for number in 0..<1000 {
             let address = "address-\(number)"
@@ -133,7 +133,7 @@ import World
         #expect(book.remembered <= 66)
     }
 
-    @Test func openingsAreSpreadOut() {
+    @Test func connectionAttemptsAreStaggered() {
         var book = HostHealth()
         let randomness = HighestChance()
         func stagger(_ urgent: Bool = false, at now: Int64 = 0) -> Duration {
@@ -147,7 +147,7 @@ import World
         #expect(stagger(at: 10_000) == .zero)
     }
 
-    @Test func theGapsAreNotEqual() {
+    @Test func staggerIsRandomised() {
         var book = HostHealth()
         var gaps: Set<Int64> = []
         var before = Duration.zero

@@ -8,8 +8,8 @@ import World
 /// Connections that end while nothing is to be sent.
 @Suite struct IdleEndTests {
     /// Some service, or something on the way to it, does not like connections that say nothing.
-    @Test func closingIdleConnectionsIsNoFailure() throws {
-        let stand = try PoolStand(connections: 2)
+    @Test func idleCloseIsNoFailure() throws {
+        let stand = try PoolBench(connections: 2)
         stand.enter { stand.desk.warmUp() }
         for _ in 0..<10 {
             stand.open()
@@ -24,8 +24,8 @@ import World
         #expect(stand.outcomes(push) == [.accepted])
     }
 
-    @Test func closingThemAtOnceIsOne() throws {
-        let stand = try PoolStand()
+    @Test func closeAfterOpeningIsAFailure() throws {
+        let stand = try PoolBench()
         stand.enter { stand.desk.warmUp() }
         // The first two are for nothing; from then on each takes its time.
         for _ in 0..<5 {
@@ -39,8 +39,8 @@ import World
     }
 
     /// So many connections are replaced that the next one that is opened without need would be opened late.
-    @Test func aPushOpensOneThatOnlyGivesWayToOthers() throws {
-        let stand = try PoolStand(connections: 2)
+    @Test func pushOpensAConnectionDelayedByReplacements() throws {
+        let stand = try PoolBench(connections: 2)
         for _ in 0..<100 {
             let push = stand.send()
             stand.open()
@@ -51,8 +51,8 @@ import World
         }
     }
 
-    @Test func aSteadyConnectionEndsWhatWasHeldAgainstItsAddress() throws {
-        let stand = try PoolStand()
+    @Test func stableConnectionClearsTheFailuresOfItsAddress() throws {
+        let stand = try PoolBench()
         stand.enter { stand.desk.warmUp() }
         stand.settle()
         for _ in 0..<6 {

@@ -32,7 +32,7 @@ private final class Notes: APNsObserver {
 }
 
 @Suite(.serialized) struct ObserverTests {
-    @Test func itIsToldWhatHappens() async throws {
+    @Test func observerReceivesEveryEvent() async throws {
         let notes = Notes()
         try await Rig.with(observer: notes) { rig in
             rig.apple.script("a1", .refuse(.unregistered), .reset(.internalError, accepts: false), .accept)
@@ -54,7 +54,7 @@ private final class Notes: APNsObserver {
         }
     }
 
-    @Test func timeoutsAndLossesAreToldApart() async throws {
+    @Test func observerDistinguishesTimeoutsAndLosses() async throws {
         let notes = Notes()
         try await Rig.with(observer: notes) { rig in
             #expect(await rig.send(rig.push()) == .accepted)
@@ -69,7 +69,7 @@ private final class Notes: APNsObserver {
         }
     }
 
-    @Test func howThingsStand() async throws {
+    @Test func snapshotReportsConnectionsAndQueue() async throws {
         let time = ManualTime(SystemTime().now())
         try await Rig.with(time: time) { rig in
             #expect(rig.sender.snapshot().connections == 0)
@@ -93,9 +93,9 @@ private final class Notes: APNsObserver {
         }
     }
 
-    @Test func everyGoAwayIsCountedOnce() throws {
+    @Test func goAwayIsCountedOnce() throws {
         let notes = Notes()
-        let stand = try PoolStand(observer: notes)
+        let stand = try PoolBench(observer: notes)
         func goAways() -> Int { notes.all.count { $0.hasPrefix("goaway") } }
         stand.enter { stand.desk.warmUp() }
         stand.open()

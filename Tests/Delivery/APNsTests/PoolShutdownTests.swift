@@ -12,9 +12,9 @@ import World
 @testable import APNs
 
 /// What is left when a pool is not wanted any more: nothing.
-@Suite struct EndOfPoolsTests {
-    @Test func whatComesBackWhileClosingIsRefused() throws {
-        let stand = try PoolStand()
+@Suite struct PoolShutdownTests {
+    @Test func pushReturnedDuringShutdownIsRefused() throws {
+        let stand = try PoolBench()
         stand.enter { stand.desk.warmUp() }
         stand.open()
         let wire = try stand.wire()
@@ -28,8 +28,8 @@ import World
         #expect(stand.outcomes(next) == [.retryAfter(.seconds(1), reason: "closed")])
     }
 
-    @Test func aPoolThatGivesWayIsForgotten() throws {
-        let stand = try PoolStand(connections: 2)
+    @Test func replacedPoolIsReleased() throws {
+        let stand = try PoolBench(connections: 2)
         stand.enter { stand.desk.warmUp() }
         stand.open()
         let push = stand.send()
@@ -45,8 +45,8 @@ import World
         #expect(stand.record.leases.count { $0.lease != nil } == 1, "those that never opened, too")
     }
 
-    @Test func aClosedPoolIsForgotten() throws {
-        let stand = try PoolStand(connections: 2)
+    @Test func closedPoolIsReleased() throws {
+        let stand = try PoolBench(connections: 2)
         stand.enter { stand.desk.warmUp() }
         stand.settle()
         // One is open, the other on its way.
@@ -57,7 +57,7 @@ import World
         #expect(stand.record.leases.count { $0.lease != nil } == 0)
     }
 
-    @Test func aSenderThatIsDroppedClosesItsConnections() async throws {
+    @Test func releasedSenderClosesItsConnections() async throws {
         try await Rig.with(.certificate) { rig in
             let provider = try rig.team.issueProvider(at: SystemTime().now())
             let certificate = try provider.certificatePEM()

@@ -15,7 +15,7 @@ import World
 
 /// A pool under everything that can happen to it, in an order that a seed draws, in virtual time.
 @Suite struct PoolSimulationTests {
-    @Test(arguments: 1...24 as ClosedRange<UInt64>) func whateverHappens(seed: UInt64) throws {
+    @Test(arguments: 1...24 as ClosedRange<UInt64>) func everyPushHasOneOutcomeUnderRandomFaults(seed: UInt64) throws {
         let drill = try PoolDrill(seed: seed)
         drill.run(events: 3000)
         #expect(drill.accepted > 100, "something was delivered, too")
@@ -45,7 +45,7 @@ private final class PoolDrill {
 
     private final class Ledger {
         var told: [String: Told] = [:]
-        var wires: [SimulatedWire] = []
+        var wires: [SimulatedTransport] = []
         var number: UInt64 = 0
         /// Without an outcome.
         var left = 0
@@ -79,7 +79,7 @@ private final class PoolDrill {
         desk = loop.asCurrent {
             APNsLoop(loop: loop, office: office, gauges: gauges) { _, _ in
                 { address, opened in
-                    let wire = SimulatedWire(
+                    let wire = SimulatedTransport(
                         address: address.description, isCautious: isCautious,
                         took: { id in
                             #expect(ledger.told[id]?.isOut == false, "sent twice")
@@ -164,7 +164,7 @@ private final class PoolDrill {
         }
     }
 
-    private func answer(_ wire: SimulatedWire, _ number: Int32) {
+    private func answer(_ wire: SimulatedTransport, _ number: Int32) {
         var body: JSONObject = [:]
         var status = 200
         switch roll(40) {
@@ -186,12 +186,12 @@ private final class PoolDrill {
         wire.answer(number, response)
     }
 
-    private func reset(_ wire: SimulatedWire, _ number: Int32, isRefused: Bool) {
+    private func reset(_ wire: SimulatedTransport, _ number: Int32, isRefused: Bool) {
         if isRefused, let id = wire.id(of: number) { ledger.told[id]?.isOut = false }
         wire.reset(number, isRefused: isRefused)
     }
 
-    private func goAway(_ wire: SimulatedWire, last: Int32) {
+    private func goAway(_ wire: SimulatedTransport, last: Int32) {
         guard wire.state == .open else { return }
         for number in wire.underway where number > last {
             if let id = wire.id(of: number) { ledger.told[id]?.isOut = false }

@@ -25,7 +25,7 @@ private final class Names: Sendable {
     }
 
     private static func connected(_ rig: Rig, to host: String) -> Int {
-        rig.sink.lines.count { WatchedSink.isOf("apns.connected", $0) && $0.contains("address=\(host):") }
+        rig.sink.lines.count { ObservedSink.isOf("apns.connected", $0) && $0.contains("address=\(host):") }
     }
 
     /// All at once, from one loop. Returns what became of them.
@@ -42,7 +42,7 @@ private final class Names: Sendable {
         return outcomes
     }
 
-    @Test func connectionsGoToDifferentAddresses() async throws {
+    @Test func poolUsesDifferentAddresses() async throws {
         var options = Self.two
         let names = Names()
         options.resolver = { host, port in
@@ -60,7 +60,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func whenOneIsLostTheOtherGoesOn() async throws {
+    @Test func lossOfOneConnectionLeavesTheOther() async throws {
         try await Rig.with(options: Self.two) { rig in
             await rig.loops[1].perform { rig.sender.warmUp() }
             await rig.sink.lines(of: "apns.connected", count: 2)
@@ -73,7 +73,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func aHalfOpenConnectionIsFoundWhenItIsNeeded() async throws {
+    @Test func halfOpenConnectionIsDetectedOnUse() async throws {
         var options = Self.two
         options.quiet = .zero
         options.pingTimeout = .seconds(2)
@@ -91,7 +91,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func anOverdueAnswerIsAskedAfter() async throws {
+    @Test func overdueAnswerTriggersAPing() async throws {
         var options = APNsOptions.patient
         options.suspicion = .milliseconds(200)
         options.pingTimeout = .seconds(5)
@@ -103,7 +103,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func goingAwayBeforeSettingsWedgesNothing() async throws {
+    @Test func goAwayBeforeSettingsDoesNotBlockThePool() async throws {
         try await Rig.with { rig in
             rig.apple.meet(.goAway)
             #expect(await rig.send(rig.push()) == .accepted)
@@ -112,7 +112,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func streamsThatBecomeFewerAndMore() async throws {
+    @Test func changedStreamLimitIsFollowed() async throws {
         try await Rig.with(options: Self.two) { rig in
             await rig.apple.misbehave(FaultPlan(streams: .changing([1, 1000, 3, nil], every: 50)))
             let outcomes = await send(600, rig)
@@ -123,7 +123,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func oneStreamUntilTheTokenIsTaken() async throws {
+    @Test func oneStreamIsUsedUntilTheTokenIsAccepted() async throws {
         try await Rig.with { rig in
             await rig.apple.misbehave(FaultPlan(streams: .afterProof(1000)))
             let outcomes = await send(100, rig)
@@ -132,7 +132,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func aStormLosesNothing() async throws {
+    @Test func burstOfPushesLosesNothing() async throws {
         var options = Self.two
         options.capacity = 5000
         try await Rig.with(options: options) { rig in
@@ -159,7 +159,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func whatWaitsTooLongIsNotSent() async throws {
+    @Test func expiredQueuedPushIsNotSent() async throws {
         var limits = FakeAPNs.limits
         limits.streams = 1
         limits.drain = .milliseconds(1)
@@ -177,7 +177,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func aCertificateIsReplacedWithoutLosingAPush() async throws {
+    @Test func certificateReplacementLosesNoPush() async throws {
         try await Rig.with(.certificate, options: Self.two) { rig in
             var begun: [Begun] = []
             for number in 0..<300 as Range<UInt64> {
@@ -195,7 +195,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func aKeyIsReplacedByAnotherAndBack() async throws {
+    @Test func keyCanBeReplacedAndRestored() async throws {
         try await Rig.with { rig in
             #expect(await rig.send(rig.push()) == .accepted)
             let other = try P256PrivateKey.generate()
@@ -209,7 +209,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func theSameKeyChangesNothing() async throws {
+    @Test func identicalKeyKeepsTheConnections() async throws {
         try await Rig.with { rig in
             #expect(await rig.send(rig.push()) == .accepted)
             let again = try P256PrivateKey(pem: try rig.team.key.pem())
@@ -222,7 +222,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func aWrongCertificateIsNotTaken() async throws {
+    @Test func invalidCertificateIsRefused() async throws {
         try await Rig.with { rig in
             let nonsense = Array("nonsense".utf8)
             #expect(throws: (any Error).self) {

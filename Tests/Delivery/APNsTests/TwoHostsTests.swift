@@ -6,8 +6,8 @@ import World
 
 /// Phones say which of Apple's two hosts they are to be reached by: what happens at the one is not the other's trouble.
 @Suite struct TwoHostsTests {
-    @Test func aCredentialThatOneHostRefusesIsGoodForTheOther() throws {
-        let stand = try PoolStand()
+    @Test func credentialRefusedByOneHostIsUsedForTheOther() throws {
+        let stand = try PoolBench()
         let first = stand.send(.sandbox)
         stand.open()
         try stand.answer(stand.wire(.sandbox), 403, "BadCertificateEnvironment")
@@ -25,8 +25,8 @@ import World
             "that production takes it says nothing about the sandbox")
     }
 
-    @Test func theHostThatWasSetIsTheOneThatCounts() throws {
-        let stand = try PoolStand()
+    @Test func configuredHostDecidesTheCredentialState() throws {
+        let stand = try PoolBench()
         let first = stand.send(.production)
         stand.open()
         try stand.answer(stand.wire(), 403, "Forbidden")
@@ -44,8 +44,8 @@ import World
         #expect(stand.office.trouble == nil)
     }
 
-    @Test func aSandboxOutOfReachIsNotOurTrouble() throws {
-        let stand = try PoolStand()
+    @Test func unreachableSandboxIsNoFault() throws {
+        let stand = try PoolBench()
         let first = stand.send(.production)
         stand.open()
         try stand.answer(stand.wire())

@@ -7,9 +7,9 @@ import World
 @testable import APNs
 
 /// Connections that stand, and are good for nothing.
-@Suite struct DeafConnectionTests {
-    @Test func oneThatAnswersPingsAloneIsReplaced() throws {
-        let stand = try PoolStand()
+@Suite struct UnresponsiveConnectionTests {
+    @Test func connectionThatAnswersOnlyPingsIsReplaced() throws {
+        let stand = try PoolBench()
         stand.enter { stand.desk.warmUp() }
         stand.open()
         let wire = try stand.wire()
@@ -31,8 +31,8 @@ import World
         #expect(stand.outcomes(third) == [.accepted])
     }
 
-    @Test func oneThatAnswersOthersIsKept() throws {
-        let stand = try PoolStand()
+    @Test func connectionThatAnswersOtherPushesIsKept() throws {
+        let stand = try PoolBench()
         stand.enter { stand.desk.warmUp() }
         stand.open()
         let wire = try stand.wire()
@@ -47,8 +47,8 @@ import World
         #expect(wire.state == .open)
     }
 
-    @Test func oneThatHadHardlyTimeToAnswerIsKept() throws {
-        let stand = try PoolStand()
+    @Test func connectionWithLittleTimeToAnswerIsKept() throws {
+        let stand = try PoolBench()
         stand.enter { stand.desk.warmUp() }
         stand.open()
         let wire = try stand.wire()
@@ -59,8 +59,8 @@ import World
         #expect(wire.state == .open)
     }
 
-    @Test func oneThatAnswersPushesMayBeLateWithAPing() throws {
-        let stand = try PoolStand()
+    @Test func connectionThatAnswersPushesMayBeLateWithAPing() throws {
+        let stand = try PoolBench()
         stand.enter { stand.desk.warmUp() }
         stand.open()
         let wire = try stand.wire()

@@ -12,8 +12,8 @@ import World
 @testable import APNs
 
 /// Of what has never left it is known that it was not taken.
-@Suite(.serialized) struct UnwrittenTests {
-    @Test func aRequestThatHasNotLeftIsNotSent() async throws {
+@Suite(.serialized) struct UnsentRequestTests {
+    @Test func unwrittenRequestCountsAsUnsent() async throws {
         try await Rig.with { rig in
             let tls = try TLSClientContext(roots: .pem(try rig.team.authority.certificatePEM()))
             let (loop, port, log) = (rig.loops[1], rig.apple.port, rig.senderLog)
@@ -40,8 +40,8 @@ import World
         }
     }
 
-    @Test func itGoesOutOnAnotherConnection() throws {
-        let stand = try PoolStand()
+    @Test func unsentPushIsSentOnAnotherConnection() throws {
+        let stand = try PoolBench()
         stand.enter { stand.desk.warmUp() }
         stand.open()
         let wire = try stand.wire()
@@ -56,8 +56,8 @@ import World
         #expect(stand.outcomes(unsent) == [.accepted])
     }
 
-    @Test func itsTimeCanRunOutToo() throws {
-        let stand = try PoolStand()
+    @Test func unsentPushCanExpire() throws {
+        let stand = try PoolBench()
         stand.enter { stand.desk.warmUp() }
         stand.open()
         try stand.wire().isBlocked = true

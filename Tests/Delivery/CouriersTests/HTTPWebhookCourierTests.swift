@@ -12,11 +12,11 @@ import World
 @testable import Couriers
 @testable import Curl
 
-@Suite(.timeLimit(.minutes(5))) struct CallbackCouriers {
+@Suite(.timeLimit(.minutes(5))) struct HTTPWebhookCourierTests {
     // MARK: What arrives
 
-    @Test func aCallArrivesAsItWasSigned() async throws {
-        try await CallbackRig.with { rig in
+    @Test func webhookArrivesAsSigned() async throws {
+        try await WebhookCourierRig.with { rig in
             try await rig.serving({ request in .status(request.path == "/twoefay" ? 204 : 404) }) { website in
                 let call = rig.call(website.url("/twoefay?shop=1"), body: "{\"type\":\"login.decided\"}\u{a0}")
                 #expect(await rig.send(call) == .answered(status: 204))
@@ -36,9 +36,9 @@ import World
         }
     }
 
-    @Test func itShowsWhoItIsToWhoeverAsks() async throws {
+    @Test func clientCertificateIsShownOnRequest() async throws {
         let name = "twoefay:website:relay"
-        try await CallbackRig.with(certificate: name) { rig in
+        try await WebhookCourierRig.with(certificate: name) { rig in
             try await rig.serving({ $0.certificate?.uris == [name] ? .status(200) : .status(401) }) { website in
                 #expect(await rig.send(rig.call(website.url("/"))) == .answered(status: 200))
             }
@@ -46,10 +46,10 @@ import World
     }
 
     /// A server of others', which speaks HTTP/1.1 alone and shuts out whoever shows no certificate.
-    @Test func overHTTP1AndTLSToo() async throws {
+    @Test func webhookArrivesOverHTTP1WithTLS() async throws {
         let place = try TemporaryDirectory()
         let name = "twoefay:website:relay"
-        try await CallbackRig.with(certificate: name) { rig in
+        try await WebhookCourierRig.with(certificate: name) { rig in
             try TextFile.write(rig.certificates.server.certificatePEM(), to: place("server.pem"))
             try TextFile.write(rig.certificates.server.keyPEM().reveal(), to: place("server.key"))
             try TextFile.write(rig.certificates.websites.certificatePEM(), to: place("ca.pem"))
@@ -60,7 +60,7 @@ import World
             #expect(await rig.send(call) == .answered(status: 202))
             let heard = try await server.line(.output, with: "heard ")
             #expect(heard == "heard HTTP/1.1 /hook \(name) \(call.id.text) {\"n\": 7}")
-            try await CallbackRig.with(trusting: rig.certificates) { bare in
+            try await WebhookCourierRig.with(trusting: rig.certificates) { bare in
                 // How a server says that it misses a certificate depends on when it looks.
                 let outcome = await bare.send(call)
                 #expect([.unanswered(.broken), .unanswered(.unreachable)].contains(outcome), "\(outcome)")
@@ -93,8 +93,8 @@ import World
     // MARK: What answers mean
 
     @Test(arguments: [200, 201, 204, 299, 302, 307, 400, 401, 404, 410, 429, 500, 503])
-    func statusesAreAnswers(status: Int) async throws {
-        try await CallbackRig.with { rig in
+    func everyStatusIsAnAnswer(status: Int) async throws {
+        try await WebhookCourierRig.with { rig in
             let elsewhere = Fields([Fields.Field("location", "/elsewhere")])
             try await rig.serving({ _ in .response(Response(status: status, fields: elsewhere)) }) { website in
                 #expect(await rig.send(rig.call(website.url("/"))) == .answered(status: status))
@@ -109,8 +109,8 @@ import World
             ("7", .seconds(7)), ("0", .zero), ("Fri, 15 Jan 2027 08:01:40 GMT", .seconds(100)),
             ("Fri, 15 Jan 2027 07:00:00 GMT", .zero), ("later", nil), ("-1", nil),
         ] as [(String, Duration?)])
-    func whatAWebsiteWishes(text: String, wish: Duration?) async throws {
-        try await CallbackRig.with { rig in
+    func retryAfterIsReported(text: String, wish: Duration?) async throws {
+        try await WebhookCourierRig.with { rig in
             let fields = Fields([Fields.Field("retry-after", text)])
             try await rig.serving({ _ in .response(Response(status: 503, fields: fields)) }) { website in
                 #expect(await rig.send(rig.call(website.url("/"))) == .answered(status: 503, wish: wish))
@@ -118,8 +118,8 @@ import World
         }
     }
 
-    @Test func tenMegabytesAreAnAnswerToo() async throws {
-        try await CallbackRig.with { rig in
+    @Test func oversizedResponseBodyStillCounts() async throws {
+        try await WebhookCourierRig.with { rig in
             let long = Response(status: 200, body: [UInt8](repeating: 0x20, count: 10_000_000))
             try await rig.serving({ _ in .response(long) }) { website in
                 #expect(await rig.send(rig.call(website.url("/"))) == .answered(status: 200))
@@ -137,11 +137,11 @@ import World
             ("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n" + String(repeating: "x", count: 900), true),
             ("HTTP/1.1 503 " + String(repeating: "x", count: 900), false),
         ])
-    func aByteAtATime(text: String, isKnown: Bool) async throws {
+    func statusCountsWhenTheBodyNeverEnds(text: String, isKnown: Bool) async throws {
         let website = try await TestGateway { _ in .slowly(text, pause: .milliseconds(5)) }
         // A machine may be too busy for the first of them.
         for seconds in isKnown ? [1, 2, 4, 8, 16, 32, 64] : [1] {
-            let outcome = try await CallbackRig.with(deadline: .seconds(seconds)) { rig in
+            let outcome = try await WebhookCourierRig.with(deadline: .seconds(seconds)) { rig in
                 await rig.send(rig.call(website.url + "/"))
             }
             if isKnown, outcome == .answered(status: 200) { return }
@@ -150,8 +150,8 @@ import World
         #expect(!isKnown, "the status came, and counted for nothing")
     }
 
-    @Test func whoHangsHoldsUpNobodyElse() async throws {
-        try await CallbackRig.with { rig in
+    @Test func hangingEndpointDelaysNoOther() async throws {
+        try await WebhookCourierRig.with { rig in
             let silent = try await TestGateway { _ in .silence }
             let open = try await TestGateway { _ in .status(200) }
             // Not one of them has an answer when the other website has its call.
@@ -166,16 +166,16 @@ import World
         }
     }
 
-    @Test func silenceIsATry() async throws {
+    @Test func missingAnswerTimesOut() async throws {
         let silent = try await TestGateway { _ in .silence }
-        let outcome = try await CallbackRig.with(deadline: .seconds(1)) { rig in
+        let outcome = try await WebhookCourierRig.with(deadline: .seconds(1)) { rig in
             await rig.send(rig.call(silent.url + "/"))
         }
         #expect(outcome == .unanswered(.timeout))
     }
 
-    @Test func whatBreaksIsBroken() async throws {
-        try await CallbackRig.with { rig in
+    @Test func brokenConnectionIsReportedAsBroken() async throws {
+        try await WebhookCourierRig.with { rig in
             for answer in [TestGateway.Answer.hangUp, .raw("SSH-2.0-x\r\n"), .raw("HTTP/1.1 abc\r\n\r\n")] {
                 let website = try await TestGateway { _ in answer }
                 #expect(await rig.send(rig.call(website.url + "/")) == .unanswered(.broken))
@@ -188,9 +188,9 @@ import World
 
     // MARK: Where it goes
 
-    @Test func whoProvesSomethingElseGetsNothing() async throws {
+    @Test func untrustedCertificateGetsNoRequest() async throws {
         let strange = try TestCertificates()
-        try await CallbackRig.with { rig in
+        try await WebhookCourierRig.with { rig in
             try await rig.serving({ _ in .status(200) }, as: strange) { website in
                 #expect(await rig.send(rig.call(website.url("/"))) == .unanswered(.untrusted))
                 #expect(website.requests.isEmpty)
@@ -209,8 +209,8 @@ import World
         arguments: [
             "127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "10.1.2.3", "169.254.169.254", "[::1]", "[fd00::1]",
         ])
-    func inside(host: String) async throws {
-        try await CallbackRig.with(allowing: []) { rig in
+    func privateAddressIsRefusedWithoutARange(host: String) async throws {
+        try await WebhookCourierRig.with(allowing: []) { rig in
             let website = try await TestGateway { _ in .status(200) }
             for scheme in ["https", "http"] {
                 let outcome = await rig.send(rig.call("\(scheme)://\(host):\(website.port)/"))
@@ -221,35 +221,35 @@ import World
     }
 
     /// Names and redirects cannot take it to where a range does not lead, and http: nowhere else.
-    @Test func plainHTTPInsideARangeAlone() async throws {
+    @Test func plainHTTPIsAllowedOnlyInsideARange() async throws {
         let website = try await TestGateway { _ in .status(200) }
-        try await CallbackRig.with(allowing: ["127.0.0.0/8"]) { rig in
+        try await WebhookCourierRig.with(allowing: ["127.0.0.0/8"]) { rig in
             #expect(await rig.send(rig.call(website.url + "/")) == .answered(status: 200))
             #expect(await rig.send(rig.call("http://localhost:\(website.port)/")) == .answered(status: 200))
         }
-        try await CallbackRig.with(allowing: ["127.0.0.2/32", "10.0.0.0/8"]) { rig in
+        try await WebhookCourierRig.with(allowing: ["127.0.0.2/32", "10.0.0.0/8"]) { rig in
             #expect(await rig.send(rig.call(website.url + "/")) == .unanswered(.refusedAddress))
         }
         #expect(website.asked.count == 2)
     }
 
     @Test(arguments: ["", "shop.example/hook", "ftp://shop.example/", "https://shop.example/#x", "https://a b/"])
-    func whatIsNoURL(url: String) async throws {
-        try await CallbackRig.with { rig in
+    func malformedURLIsReportedAsBroken(url: String) async throws {
+        try await WebhookCourierRig.with { rig in
             #expect(await rig.send(rig.call(url)) == .unanswered(.broken))
             #expect(rig.sink.lines.contains { $0.contains("level=error event=callback.url") })
         }
     }
 
-    @Test func aNameThatLeadsNowhere() async throws {
-        try await CallbackRig.with { rig in
+    @Test func unknownHostIsReported() async throws {
+        try await WebhookCourierRig.with { rig in
             #expect(await rig.send(rig.call("https://nowhere.invalid/")) == .unanswered(.unknownHost))
             #expect(rig.sink.lines.contains { $0.contains("event=callback.unanswered") })
         }
     }
 
     /// Every cause has a meaning; one of ours is never held against the website.
-    @Test func everyFailureHasItsOutcome() {
+    @Test func everyTransferFailureMapsToAnOutcome() {
         let table: [(TransferFailure.Cause, WebhookOutcome)] = [
             (.malformed, .unanswered(.broken)), (.insecure, .unanswered(.insecure)), (.busy, .unsent),
             (.refusedAddress, .unanswered(.refusedAddress)), (.unknownHost, .unanswered(.unknownHost)),
@@ -259,11 +259,11 @@ import World
         ]
         for (cause, outcome) in table {
             let failure = TransferFailure(cause, mayHaveArrived: true, "so")
-            #expect(HTTPWebhookCourier.outcome(of: .failure(failure), at: CallbackRig.now) == outcome, "\(cause)")
+            #expect(HTTPWebhookCourier.outcome(of: .failure(failure), at: WebhookCourierRig.now) == outcome, "\(cause)")
             let late = TransferFailure(
                 cause, mayHaveArrived: true, status: 429, fields: Fields([Fields.Field("retry-after", "9")]), "so")
             #expect(
-                HTTPWebhookCourier.outcome(of: .failure(late), at: CallbackRig.now)
+                HTTPWebhookCourier.outcome(of: .failure(late), at: WebhookCourierRig.now)
                     == .answered(status: 429, wish: .seconds(9)), "\(cause)")
         }
     }

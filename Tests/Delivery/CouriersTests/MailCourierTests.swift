@@ -13,7 +13,7 @@ import World
 
 @testable import Couriers
 
-@Suite(.timeLimit(.minutes(5))) struct MailCouriers {
+@Suite(.timeLimit(.minutes(5))) struct MailCourierTests {
     private func message(
         to: String = "bob@example.org", website: String = "Bücher & Mehr", language: String? = "de-AT",
         left: Duration = .seconds(299), content: Message.Content? = nil
@@ -46,7 +46,7 @@ import World
         return outcomes
     }
 
-    @Test func aCodeComesInTheUsersLanguage() async throws {
+    @Test func codeMailUsesTheUsersLanguage() async throws {
         let test = try await TestMailServer.start()
         #expect(try await send(test, [try message()]) == [.accepted(by: nil)])
         let mail = try await test.mail()
@@ -60,7 +60,7 @@ import World
         #expect(mail.data.contains("K=C3=B6ln"))
     }
 
-    @Test func announcementsAreMailsToo() async throws {
+    @Test func accountEventsAreMailed() async throws {
         let test = try await TestMailServer.start()
         let at = try #require(Timestamp(rfc3339: "2026-11-22T01:02:03Z"))
         let messages = try AccountEvent.allCases.map {
@@ -73,7 +73,7 @@ import World
         #expect(try await test.mail(1).data.contains("Phone of Bob"))
     }
 
-    @Test func aRepetitionHasTheSameID() async throws {
+    @Test func retriedMailKeepsItsMessageID() async throws {
         let test = try await TestMailServer.start { $0.faults = [.dot: [.answer("451 4.3.0 later")]] }
         let message = try message()
         let outcomes = try await send(test, [message, message])
@@ -86,7 +86,7 @@ import World
         #expect(first == second)
     }
 
-    @Test func droppedAfterTheDotIsAmbiguous() async throws {
+    @Test func connectionLostAfterTheFinalDotIsAmbiguous() async throws {
         let test = try await TestMailServer.start { $0.faults = [.dot: [.drop]] }
         guard case .ambiguous? = try await send(test, [try message()]).first else {
             Issue.record("not ambiguous")
@@ -94,7 +94,7 @@ import World
         }
     }
 
-    @Test func whatIsLateOrNobodysIsNotSent() async throws {
+    @Test func expiredOrUnaddressedMailIsNotSent() async throws {
         let test = try await TestMailServer.start()
         let messages = [
             try message(left: .seconds(-1)), try message(to: "jörg@example.org"), try message(to: "a@b.example\r\nx"),
@@ -107,7 +107,7 @@ import World
         #expect(test.said.isEmpty)
     }
 
-    @Test func troubleIsTheServersAndNotARecipients() async throws {
+    @Test func serverFailureIsNotBlamedOnTheRecipient() async throws {
         let sink = MemorySink()
         let log = Log(sink: sink)
         let nobody = try await TestMailServer.start {
@@ -132,7 +132,7 @@ import World
     }
 
     /// A mail for which there is no room says nothing about the server.
-    @Test func troubleIsNotOverBecauseNobodyIsAsked() async throws {
+    @Test func serverFaultPersistsUntilASuccess() async throws {
         let test = try await TestMailServer.start { $0.faults = [.greeting: [.drop], .sender: [.hang]] }
         var server = SMTPServer(try #require(SMTPAddress("smtp://localhost:\(test.port)")))
         (server.connections, server.waiting) = (1, 1)

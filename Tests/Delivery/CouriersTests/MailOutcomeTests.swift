@@ -4,7 +4,7 @@ import Testing
 
 @testable import Couriers
 
-@Suite struct MailOutcomes {
+@Suite struct MailOutcomeTests {
     private enum Word { case accepted, refused, retry, undeliverable, ambiguous }
 
     private func word(_ failure: SMTPFailure) -> Word {
@@ -21,11 +21,11 @@ import Testing
         SMTPFailure(.refused, at: stage, reply: SMTPReply(code: code, text: "x"), "x")
     }
 
-    @Test func whatIsTakenIsAccepted() {
+    @Test func acceptedReplyIsAccepted() {
         #expect(MessageOutcome(.success(SMTPReply(code: 250, text: "ok"))) == .accepted(by: nil))
     }
 
-    @Test func whatServersSay() {
+    @Test func serverRepliesMapToOutcomes() {
         for stage in [SMTPPhase.connection, .hello, .starttls, .login, .sender, .recipient, .data, .content] {
             for code in [421, 450, 451, 452, 454] { #expect(word(refusal(code, at: stage)) == .retry) }
             for code in [500, 530, 535, 550, 554] {
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func whatServersDoNotSay() {
+    @Test func connectionFailuresMapToOutcomes() {
         for cause in [SMTPFailure.Cause.busy, .unknownHost, .unreachable, .deadline, .cancelled, .broken] {
             #expect(word(SMTPFailure(cause, "x")) == .retry)
         }
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func reasonsNameNobody() {
+    @Test func reasonsContainNoAddresses() {
         let reply = SMTPReply(code: 550, text: "5.1.1 <bob@example.org>: Recipient address rejected")
         let failure = SMTPFailure(.refused, at: .recipient, reply: reply, "x")
         #expect(

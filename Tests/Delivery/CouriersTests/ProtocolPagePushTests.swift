@@ -7,13 +7,13 @@ import World
 @testable import Couriers
 
 /// docs/device-protocol.md: its pushes, whole, against those that leave.
-struct ProtocolPagePushes {
+struct ProtocolPagePushTests {
     @Test(
         arguments: [
             ("push payload", PushDetail.full, APNsPayload.bytes), ("minimal push payload", .minimal, APNsPayload.bytes),
             ("web push payload", .full, \.webPayload), ("minimal web push payload", .minimal, \.webPayload),
         ] as [(String, PushDetail, @Sendable (Push) -> [UInt8])])
-    func showsAWholePush(name: String, detail: PushDetail, payload: @Sendable (Push) -> [UInt8]) throws {
+    func protocolPageShowsACompletePush(name: String, detail: PushDetail, payload: @Sendable (Push) -> [UInt8]) throws {
         let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
         let page = try TextFile.read("\(root)/docs/device-protocol.md").split(separator: "\n")
         let start = try #require(page.firstIndex(of: "```json \(name)"))

@@ -13,7 +13,7 @@ import World
 @testable import Couriers
 
 /// Mail servers that others wrote take what we say, and Python's email package reads what they took.
-@Suite(.timeLimit(.minutes(5))) struct RealMailServers {
+@Suite(.timeLimit(.minutes(5))) struct RealMailServerTests {
     private func send(_ server: SMTPServer, _ messages: [Message]) async throws -> [MessageOutcome] {
         let from = try #require(MailAddress("Anmeldung Zoë <login@shop.example.com>"))
         let client = SMTPClient(server, time: SystemTime())
@@ -61,7 +61,7 @@ import World
         #expect(mails.last?.text.contains("Give the code to nobody") == true)
     }
 
-    @Test func aiosmtpdTakesThemOverTLSWithALogin() async throws {
+    @Test func aiosmtpdAcceptsMailOverTLSWithLogin() async throws {
         let real = try await AioSMTPServer(user: "relay", password: "pässword")
         var server = SMTPServer(try #require(SMTPAddress("smtp://localhost:\(real.port)")))
         server.extraTrust = real.authority
@@ -79,7 +79,7 @@ import World
         #expect(reason.hasPrefix("login: 535"))
     }
 
-    @Test(.enabled(if: PostfixServer.canRun)) func postfixTakesThem() async throws {
+    @Test(.enabled(if: PostfixServer.canRun)) func postfixAcceptsMail() async throws {
         let real = try await PostfixServer()
         var server = SMTPServer(try #require(SMTPAddress("smtp://127.0.0.1:\(real.port)")))
         server.name = "relay.example.com"

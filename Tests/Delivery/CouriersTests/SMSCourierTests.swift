@@ -15,7 +15,7 @@ import World
 
 @testable import Couriers
 
-@Suite struct TextCourierTests {
+@Suite struct SMSCourierTests {
     private final class Ledger: SMSUsageStore {
         let noted = Mutex<[SMSUsage]>([])
         func note(_ sent: SMSUsage) async throws(StoreFailure) { noted.withLock { $0.append(sent) } }
@@ -65,7 +65,7 @@ import World
         return outcome
     }
 
-    @Test func aCodeLeavesInTheUsersLanguage() async throws {
+    @Test func codeSMSUsesTheUsersLanguage() async throws {
         let gateway = try await TestGateway { _ in .status(200) }
         for language in ["de-AT", "en"] {
             #expect(try await send(message(language: language), to: gateway) == .accepted(by: "one"))
@@ -81,7 +81,7 @@ import World
     }
 
     /// Whoever may have it is paid, whether or not it comes out that it has it.
-    @Test func whatCountsAsSentIsAccountedFor() async throws {
+    @Test func ambiguousSMSCountedAsSentIsRecorded() async throws {
         let gateway = try await TestGateway { _ in .hangUp }
         let message = try message()
         guard case .ambiguous(_) = try await send(message, to: gateway, after: { $0.countsAsSent(message) }) else {
@@ -94,14 +94,14 @@ import World
             ])
     }
 
-    @Test func otherCountriesGetNone() async throws {
+    @Test func numbersOutsideTheAllowedPrefixesGetNoSMS() async throws {
         let gateway = try await TestGateway { _ in .status(200) }
         let outcome = try await send(message(to: "+12025550123"), to: gateway)
         #expect(outcome == .refused("no text message goes to numbers of that country"))
         #expect(gateway.asked.isEmpty && ledger.noted.withLock { $0.isEmpty })
     }
 
-    @Test func whatIsNoCodeOrTooLateDoesNotLeave() async throws {
+    @Test func expiredSMSAndNonCodesAreNotSent() async throws {
         let gateway = try await TestGateway { _ in .status(200) }
         let news = Message.Content.announcement(.userFrozen, device: nil, at: time.now())
         #expect(try await send(message(news), to: gateway) == .undeliverable("only codes go as text messages"))
@@ -109,7 +109,7 @@ import World
         #expect(gateway.asked.isEmpty)
     }
 
-    @Test func whatIsNotTakenCostsNothing() async throws {
+    @Test func rejectedSMSCostsNothing() async throws {
         let gateway = try await TestGateway { _ in .status(503) }
         guard case .retryAfter(_, _) = try await send(message(), to: gateway) else {
             Issue.record("it was taken")

@@ -8,7 +8,7 @@ import World
 
 /// The client against what others have written.
 @Suite(.mayBlock, .timeLimit(.minutes(2))) struct NetSMPPTests {
-    @Test func aGatewayOverNetSMPP() async throws {
+    @Test func netSMPPGatewayAcceptsMessages() async throws {
         let gateway = try PerlGateway.start()
         let line = try await gateway.line(.output, with: "port ")
         let port = try #require(UInt16(line.dropFirst(5)))

@@ -53,8 +53,8 @@ private final class Rig: Sendable {
     }
 }
 
-@Suite(.mayBlock, .timeLimit(.minutes(2))) struct ClientTests {
-    @Test func sendsTextsOfEveryKind() async throws {
+@Suite(.mayBlock, .timeLimit(.minutes(2))) struct SMPPClientTests {
+    @Test func textsOfEveryKindAreSent() async throws {
         let rig = try await Rig { $0.systemType = "login" }
         let long = String(repeating: "Ein langer Text mit Umlauten äöü und €. ", count: 9)
         let texts = ["Code 123456", "Grüße [€]", "код 123456 😀", long, String(repeating: "я😀", count: 60)]
@@ -77,7 +77,7 @@ private final class Rig: Sendable {
         #expect(rig.smsc.record.unbinds == 1)
     }
 
-    @Test func speaksInsideTLS() async throws {
+    @Test func sessionRunsInsideTLS() async throws {
         let certificates = try TestCertificates()
         let server = try TLSServerContext(
             certificateChainPEM: certificates.server.certificatePEM(), privateKeyPEM: certificates.server.keyPEM(),
@@ -101,7 +101,7 @@ private final class Rig: Sendable {
         await other.close()
     }
 
-    @Test func aWrongPassword() async throws {
+    @Test func wrongPasswordIsReported() async throws {
         var script = FakeSMSC.Script()
         script.password = "another1"
         let rig = try await Rig(script)
@@ -116,7 +116,7 @@ private final class Rig: Sendable {
         await rig.close()
     }
 
-    @Test func noGateway() async throws {
+    @Test func unreachableGatewayIsUndeliverable() async throws {
         let rig = try await Rig { $0.port = 1 }
         guard case .undeliverable(let reason) = await rig.send() else {
             Issue.record("sent to nobody")
@@ -133,7 +133,7 @@ private final class Rig: Sendable {
         await nameless.close()
     }
 
-    @Test func throttledIsSentLater() async throws {
+    @Test func throttledMessageIsRetried() async throws {
         var script = FakeSMSC.Script()
         script.answer = { $0.number == 1 ? .status(0x58) : .accept }
         let rig = try await Rig(script)
@@ -142,7 +142,7 @@ private final class Rig: Sendable {
         await rig.close()
     }
 
-    @Test func lostAfterASubmit() async throws {
+    @Test func connectionLostAfterSubmitIsAmbiguous() async throws {
         var script = FakeSMSC.Script()
         script.answer = { $0.number == 1 ? .cut : .accept }
         let rig = try await Rig(script)
@@ -153,7 +153,7 @@ private final class Rig: Sendable {
         await rig.close()
     }
 
-    @Test func rubbishInPlaceOfAnAnswer() async throws {
+    @Test func malformedAnswerEndsTheSession() async throws {
         var script = FakeSMSC.Script()
         script.answer = { $0.number == 1 ? .bytes(Array(repeating: 0xff, count: 40)) : .accept }
         let rig = try await Rig(script)
@@ -162,7 +162,7 @@ private final class Rig: Sendable {
         await rig.close()
     }
 
-    @Test func oneThatHangsHoldsNobodyUp() async throws {
+    @Test func hangingMessageDelaysNoOther() async throws {
         var script = FakeSMSC.Script()
         script.answer = { $0.text == "hangs" ? .silence : .accept }
         let rig = try await Rig(script) {
@@ -181,7 +181,7 @@ private final class Rig: Sendable {
         await rig.close()
     }
 
-    @Test func theWindowIsKept() async throws {
+    @Test func submitWindowIsRespected() async throws {
         var script = FakeSMSC.Script()
         script.answer = { _ in .late(.milliseconds(5)) }
         let rig = try await Rig(script) { $0.window = 4 }
@@ -197,7 +197,7 @@ private final class Rig: Sendable {
         await rig.close()
     }
 
-    @Test func receiptsThatComeTwice() async throws {
+    @Test func duplicateReceiptIsReportedOnce() async throws {
         var script = FakeSMSC.Script()
         script.receipts = 2
         let rig = try await Rig(script)
@@ -214,7 +214,7 @@ private final class Rig: Sendable {
         await rig.close()
     }
 
-    @Test func aTransmitterAsksForNone() async throws {
+    @Test func transmitterRequestsNoReceipts() async throws {
         let rig = try await Rig { $0.mode = .transmitter }
         #expect(await rig.send() == .accepted(["m1"]))
         #expect(rig.smsc.record.binds.map(\.mode) == [.transmitter])
@@ -222,7 +222,7 @@ private final class Rig: Sendable {
         await rig.close()
     }
 
-    @Test func aHalfOpenLineIsFound() async throws {
+    @Test func halfOpenConnectionIsDetected() async throws {
         var script = FakeSMSC.Script()
         script.answersEnquiries = false
         let rig = try await Rig(script) {
@@ -235,7 +235,7 @@ private final class Rig: Sendable {
         await rig.close()
     }
 
-    @Test func theGatewayEndsTheSession() async throws {
+    @Test func unbindByTheGatewayIsHandled() async throws {
         let rig = try await Rig()
         #expect(await rig.send(id: "a") == .accepted(["m1"]))
         await rig.smsc.unbind()
@@ -245,7 +245,7 @@ private final class Rig: Sendable {
         await rig.close()
     }
 
-    @Test func isClosedWhileAMessageWaits() async throws {
+    @Test func closeFailsWaitingMessages() async throws {
         var script = FakeSMSC.Script()
         script.answersBind = false
         let rig = try await Rig(script)
@@ -263,7 +263,7 @@ private final class Rig: Sendable {
         await rig.close()
     }
 
-    @Test func settingsThatCannotBe() {
+    @Test func invalidOptionsAreRefused() {
         var options = SMPPOptions(host: "gateway.test", port: 2775, systemID: "relay", password: Secret(utf8: "x"))
         #expect(options.fault == nil)
         options.systemID = ""

@@ -4,8 +4,8 @@ import World
 
 @testable import SMPP
 
-@Suite struct SessionTests {
-    @Test func bindsAndSends() throws {
+@Suite struct SMPPSessionTests {
+    @Test func sessionBindsAndSubmits() throws {
         var bench = Bench {
             $0.source = SMPPAddress("Shop")
             $0.systemType = "login"
@@ -34,7 +34,7 @@ import World
         #expect(bench.session.trouble == nil)
     }
 
-    @Test func aBindThatIsRefused() throws {
+    @Test func refusedBindBacksOff() throws {
         var bench = Bench()
         let waiting = bench.submit()
         bench.connect()
@@ -56,7 +56,7 @@ import World
         #expect(bench.session.trouble == nil)
     }
 
-    @Test func aBindWithoutAnswer() {
+    @Test func unansweredBindTimesOut() {
         var bench = Bench()
         let ticket = bench.submit()
         bench.connect()
@@ -65,7 +65,7 @@ import World
         #expect(bench.disconnects == 1)
     }
 
-    @Test func pausesGrowToAMinute() {
+    @Test func reconnectBackOffGrowsToAMinute() {
         var bench = Bench()
         var pauses: [Duration] = []
         for _ in 0..<12 {
@@ -81,7 +81,7 @@ import World
         #expect(bench.connects == 13)
     }
 
-    @Test func lostAfterASubmit() throws {
+    @Test func sessionLostAfterSubmitIsAmbiguous() throws {
         var bench = Bench { $0.window = 1 }
         bench.bind()
         let sent = bench.submit()
@@ -100,7 +100,7 @@ import World
         #expect(bench.settled[late] == .accepted(["m"]))
     }
 
-    @Test func aHalfOpenLineIsFound() throws {
+    @Test func halfOpenConnectionIsDetected() throws {
         var bench = Bench()
         bench.bind()
         bench.pass(.milliseconds(29_999))
@@ -120,7 +120,7 @@ import World
         #expect(bench.connects == 2)
     }
 
-    @Test func receiptsAreToldOnceAndAlwaysAnswered() throws {
+    @Test func receiptIsReportedOnceAndAlwaysAcknowledged() throws {
         var bench = Bench()
         bench.bind()
         bench.submit(id: "ours")
@@ -142,7 +142,7 @@ import World
         #expect(bench.receipts.count == 1)
     }
 
-    @Test func receiptsThatComeAsDataAreReceipts() throws {
+    @Test func dataSMReceiptIsAccepted() throws {
         var bench = Bench()
         var receipt = ShortMessage()
         receipt.esmClass = 4
@@ -162,7 +162,7 @@ import World
     }
 
     /// Somebody who takes us for a server, or tells of a phone that is there again.
-    @Test func whatNeedsNoAnswerGetsNone() throws {
+    @Test func outbindAndAlertAreNotAnswered() throws {
         var bench = Bench()
         bench.connect()
         let bind = try #require(bench.takeSent().first)
@@ -172,7 +172,7 @@ import World
         #expect(bench.takeSent().isEmpty && bench.session.phase == .bound && bench.disconnects == 0)
     }
 
-    @Test func whatTheGatewayAsks() throws {
+    @Test func gatewayRequestsAreAnswered() throws {
         var bench = Bench()
         bench.bind()
         bench.answer(.enquireLink, to: 5)
@@ -191,7 +191,7 @@ import World
         #expect(bench.session.trouble == "the gateway has ended the session")
     }
 
-    @Test func aLineThatMakesNoSense() throws {
+    @Test func malformedPDUEndsTheSession() throws {
         var bench = Bench()
         bench.bind()
         let ticket = bench.submit()
@@ -205,7 +205,7 @@ import World
         bench.bind()
     }
 
-    @Test func endsInOrder() throws {
+    @Test func sessionUnbindsInOrder() throws {
         var bench = Bench { $0.window = 1 }
         bench.bind()
         let first = bench.submit()
@@ -227,7 +227,7 @@ import World
         #expect(bench.session.nextDeadline == nil)
     }
 
-    @Test func endsWithoutAnAnswer() {
+    @Test func unansweredUnbindTimesOut() {
         var bench = Bench()
         bench.bind()
         bench.session.close(bench.now)

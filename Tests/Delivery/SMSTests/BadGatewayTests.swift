@@ -15,28 +15,28 @@ import Testing
             method: "POST", url: try RequestTemplate(gateway.url + "/?to={to}"), body: try RequestTemplate("{text}"))
     }
 
-    @Test func nobodyListens() async throws {
+    @Test func unreachableGatewayIsDown() async throws {
         let gateway = try await TestGateway { _ in .status(200) }
         await gateway.goDown()
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let by = try dialect(gateway)
             #expect(await scene.send(message(), by: by).word == .down)
         }
         #expect(gateway.asked.isEmpty)
     }
 
-    @Test func heardAndNeverAnswered() async throws {
+    @Test func unansweredRequestIsAmbiguous() async throws {
         let gateway = try await TestGateway { _ in .silence }
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let outcome = try await scene.send(message(), by: dialect(gateway), within: .seconds(2))
             // On a machine that is slow enough it was not even heard.
             #expect(outcome.word == .ambiguous || gateway.asked.isEmpty)
         }
     }
 
-    @Test func heardAndHungUp() async throws {
+    @Test func connectionClosedAfterTheRequestIsAmbiguous() async throws {
         let gateway = try await TestGateway { _ in .hangUp }
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let one = try dialect(gateway)
             for number in 1...3 { #expect(await scene.send(message(number), by: one).word == .ambiguous) }
         }
@@ -45,9 +45,9 @@ import Testing
     }
 
     /// Whoever keeps connections would be heard twice where the second message finds a dead one.
-    @Test func aConnectionIsUsedOnce() async throws {
+    @Test func connectionIsNotReused() async throws {
         let gateway = try await TestGateway { _ in .status(200) }
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let web = HTTPGateway(name: "one", dialect: try dialect(gateway))
             let first = await scene.loop.perform { await web.send(message(1), within: patience) }
             gateway.answer { _ in .hangUp }
@@ -66,18 +66,18 @@ import Testing
             ("HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\nxxxx", .ambiguous),
             ("HTTP/1.1 503 Later\r\nretry-after: 3\r\ncontent-length: 1000\r\n\r\n", .busy),
         ])
-    func garbage(_ text: String, _ word: GatewayOutcome.Word) async throws {
+    func malformedGatewayAnswerIsHandled(_ text: String, _ word: GatewayOutcome.Word) async throws {
         let gateway = try await TestGateway { _ in .raw(text) }
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let one = try dialect(gateway)
             let outcome = await scene.send(message(), by: one, within: .seconds(3))
             #expect(outcome.word == word || gateway.asked.isEmpty)
         }
     }
 
-    @Test func whatMayBeTakenGoesToNobodyElse() async throws {
+    @Test func ambiguousMessageIsNotSentElsewhere() async throws {
         let (first, second) = (try await TestGateway { _ in .hangUp }, try await TestGateway { _ in .status(200) })
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let gateways = [
                 HTTPGateway(name: "first", dialect: try dialect(first)),
                 HTTPGateway(name: "second", dialect: try dialect(second)),

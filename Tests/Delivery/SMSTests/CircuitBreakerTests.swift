@@ -3,7 +3,7 @@ import World
 
 @testable import SMS
 
-@Suite struct BreakerTests {
+@Suite struct CircuitBreakerTests {
     private static let nine = Instant(nanoseconds: 0)
 
     /// A message each; whether it may go there.
@@ -13,7 +13,7 @@ import World
 
     private func after(_ seconds: Int64) -> Instant { Self.nine + .seconds(seconds) }
 
-    @Test func failuresInARowOpenIt() {
+    @Test func failuresInARowOpenTheCircuit() {
         var breaker = CircuitBreaker()
         for count in 1...3 {
             let each = admitted(&breaker, at: Self.nine)
@@ -26,7 +26,7 @@ import World
         #expect(breaker.wait(at: after(1)) == .seconds(4))
     }
 
-    @Test func aSuccessBetweenThemIsForgiving() {
+    @Test func successResetsTheFailureCount() {
         var breaker = CircuitBreaker()
         for _ in 1...10 {
             breaker.fail(at: Self.nine)
@@ -38,7 +38,7 @@ import World
         #expect(!breaker.isOpen)
     }
 
-    @Test func afterAWhileOneMessageTriesIt() {
+    @Test func openCircuitAllowsOneProbe() {
         var breaker = CircuitBreaker()
         breaker.fail(forCertain: true, at: Self.nine)
         let early = admitted(&breaker, at: after(4))
@@ -52,7 +52,7 @@ import World
         #expect(again == [true, true])
     }
 
-    @Test func thePauseGrowsToFiveMinutes() {
+    @Test func circuitPauseGrowsToFiveMinutes() {
         var breaker = CircuitBreaker()
         breaker.fail(forCertain: true, at: Self.nine)
         var now = Self.nine
@@ -68,7 +68,7 @@ import World
         #expect(pauses == [5, 10, 20, 40, 80, 160, 300, 300, 300].map { .seconds($0) })
     }
 
-    @Test func whoComesDuringATrialWaitsForItAlone() {
+    @Test func messageDuringAProbeWaitsForIt() {
         var breaker = CircuitBreaker()
         breaker.fail(forCertain: true, asked: .seconds(300), at: Self.nine)
         #expect(breaker.wait(at: after(299)) == .seconds(1))
@@ -79,7 +79,7 @@ import World
         #expect(breaker.wait(at: after(310)) == .seconds(10))
     }
 
-    @Test func aGatewayMayAskForMore() {
+    @Test func retryAfterLengthensThePause() {
         var breaker = CircuitBreaker()
         breaker.fail(asked: .seconds(90), at: Self.nine)
         #expect(breaker.wait(at: Self.nine) == .seconds(90))
@@ -89,7 +89,7 @@ import World
         #expect(breaker.wait(at: Self.nine) == .seconds(300))
     }
 
-    @Test func whatComesLateDoesNotMakeItWorse() {
+    @Test func lateFailureDoesNotLengthenThePause() {
         var breaker = CircuitBreaker()
         for _ in 1...3 { breaker.fail(at: Self.nine) }
         for second in 1...4 { breaker.fail(at: after(Int64(second))) }

@@ -20,9 +20,9 @@ import Testing
         return try #require(Twilio(at: url, account: "AC1", token: Self.secret, sender: sender))
     }
 
-    @Test(arguments: Kannel.Method.allCases) func kannelIsAsked(_ method: Kannel.Method) async throws {
+    @Test(arguments: Kannel.Method.allCases) func kannelRequestIsFormed(_ method: Kannel.Method) async throws {
         let gateway = try await TestGateway { _ in .status(202, "0: Accepted for delivery") }
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let one = try kannel(gateway, method)
             #expect(await scene.send(message(1, "Ihr Code für Köln: 1&2"), by: one) == .accepted)
             #expect(await scene.send(message(2, "Код 123456"), by: one) == .accepted)
@@ -51,17 +51,17 @@ import Testing
             (404, "", .fault), (503, "Temporal failure, try again later.", .busy),
             (400, "Number(s) has/have been denied by white- and/or black-lists.", .unsuited), (500, "", .ambiguous),
         ])
-    func kannelAnswers(_ status: Int, _ body: String, _ word: GatewayOutcome.Word) async throws {
+    func kannelAnswersMapToOutcomes(_ status: Int, _ body: String, _ word: GatewayOutcome.Word) async throws {
         let gateway = try await TestGateway { _ in .status(status, body) }
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let outcome = try await scene.send(message(), by: kannel(gateway))
             #expect(outcome.word == word)
         }
     }
 
-    @Test func twilioIsAsked() async throws {
+    @Test func twilioRequestIsFormed() async throws {
         let gateway = try await TestGateway { _ in .status(201, #"{"sid": "SM1", "status": "queued"}"#) }
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let by = try twilio(gateway)
             #expect(await scene.send(message(1, "a+b & ü"), by: by) == .accepted)
             let byService = try twilio(gateway, .service("MG1"))
@@ -86,9 +86,9 @@ import Testing
             (401, #"{"code": 20003}"#, .fault), (429, #"{"code": 20429}"#, .busy), (400, "garbage", .unsuited),
             (404, #"{"code": 20404}"#, .fault), (503, #"{"code": 20503}"#, .busy), (502, "", .ambiguous),
         ])
-    func twilioAnswers(_ status: Int, _ body: String, _ word: GatewayOutcome.Word) async throws {
+    func twilioAnswersMapToOutcomes(_ status: Int, _ body: String, _ word: GatewayOutcome.Word) async throws {
         let gateway = try await TestGateway { _ in .status(status, body) }
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let outcome = try await scene.send(message(), by: twilio(gateway))
             #expect(outcome.word == word)
             // What it says may repeat the number.
@@ -96,14 +96,14 @@ import Testing
         }
     }
 
-    @Test func anyOtherIsAskedAsItsManualSays() async throws {
+    @Test func genericHTTPRequestIsFormed() async throws {
         let gateway = try await TestGateway { _ in .status(200, "OK 1") }
         var one = GenericHTTPDialect(
             method: "PUT", url: try RequestTemplate(gateway.url + "/{number}?id={id}"),
             fields: [.init("X-Key", try RequestTemplate("key {password}"))], contentType: "application/json",
             escaping: .json, body: try RequestTemplate(#"{"to": "{to}", "text": "{text}", "from": "{from}"}"#),
             username: "me", password: Secret(utf8: "s3cret"), from: "\"Shop\"")
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             #expect(await scene.send(message(7, "a \"b\"\n{to}"), by: one) == .accepted)
             one.authorizes = true
             one.body = nil
@@ -119,7 +119,7 @@ import Testing
         #expect(gateway.asked.last?.fields["authorization"] == "Basic bWU6czNjcmV0")
     }
 
-    @Test func itsAnswersMeanWhatIsSaid() async throws {
+    @Test func genericHTTPAnswersFollowTheRules() async throws {
         let gateway = try await TestGateway { _ in .status(200) }
         var rule = GenericHTTPDialect.Rule()
         rule.accepted = [200, 302]
@@ -133,7 +133,7 @@ import Testing
             (422, "", .refused), (200, "no such number", .refused), (509, "", .busy), (400, "OK", .unsuited),
             (403, "", .fault), (301, "", .fault),
         ]
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             for (status, body, word) in table {
                 gateway.answer { _ in .status(status, body) }
                 #expect(await scene.send(message(), by: one).word == word, "\(status) \(body)")

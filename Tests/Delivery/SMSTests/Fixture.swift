@@ -11,15 +11,15 @@ import World
 let patience = Duration.seconds(120)
 
 /// Gateways and a loop of their own, for the length of a test.
-struct Scene: Sendable {
+struct Fixture: Sendable {
     let loop: EventLoop
     let time = TestTime()
     let sink = MemorySink()
 
-    static func with<Value: Sendable>(_ body: (Scene) async throws -> Value) async throws -> Value {
+    static func with<Value: Sendable>(_ body: (Fixture) async throws -> Value) async throws -> Value {
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
-        return try await body(Scene(loop: group.loops[0]))
+        return try await body(Fixture(loop: group.loops[0]))
     }
 
     /// What one gateway makes of a message.

@@ -16,12 +16,12 @@ struct RealKannelTests {
             password: Secret(utf8: password), from: "Shop")
     }
 
-    @Test(arguments: Kannel.Method.allCases) func codesArrive(_ method: Kannel.Method) async throws {
+    @Test(arguments: Kannel.Method.allCases) func codesArriveThroughKannel(_ method: Kannel.Method) async throws {
         let kannel = try await RunningKannel()
         let texts = [
             "123456 ist Ihr Code für Köln & Söhne, 5 € {a} 100% +1", "Ваш код: 123456 日本 👍",
         ]
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let one = try dialect(kannel, method, password: RunningKannel.password)
             for (number, text) in texts.enumerated() {
                 #expect(await scene.send(message(number, text), by: one) == .accepted)
@@ -33,9 +33,9 @@ struct RealKannelTests {
         }
     }
 
-    @Test func whoWeAreNotIsAFaultAndAnotherOneTakesIt() async throws {
+    @Test func wrongKannelPasswordIsAFaultAndFallsBack() async throws {
         let kannel = try await RunningKannel()
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let gateways = [
                 HTTPGateway(name: "wrong", dialect: try dialect(kannel, .get, password: "wrong")),
                 HTTPGateway(name: "right", dialect: try dialect(kannel, .get, password: RunningKannel.password)),

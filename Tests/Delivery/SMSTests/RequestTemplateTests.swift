@@ -2,12 +2,12 @@ import Testing
 
 @testable import SMS
 
-@Suite struct TemplateTests {
+@Suite struct RequestTemplateTests {
     private func filled(
         _ text: String, _ escaping: RequestTemplate.Escaping, _ value: String = "a b&c=\"<ü>'\\\n"
     ) throws -> String { try RequestTemplate(text).filled(escaping) { _ in value } }
 
-    @Test func valuesMeanTheSameWhereTheyStand() throws {
+    @Test func valuesAreEscapedForTheirContext() throws {
         #expect(
             try filled("https://x/?t={text}&u=1", .url) == "https://x/?t=a%20b%26c%3D%22%3C%C3%BC%3E%27%5C%0A&u=1")
         #expect(try filled("t={text}", .form) == "t=a+b%26c%3D%22%3C%C3%BC%3E%27%5C%0A")
@@ -16,12 +16,12 @@ import Testing
         #expect(try filled("{text}", .none) == "a b&c=\"<ü>'\\\n")
     }
 
-    @Test func aValueIsNoTemplate() throws {
+    @Test func valueIsNotExpanded() throws {
         #expect(
             try RequestTemplate("{from}: {text}").filled(.none) { $0 == .from ? "{text}" : "{to}" } == "{text}: {to}")
     }
 
-    @Test func otherBracesAreBraces() throws {
+    @Test func otherBracesAreLiteral() throws {
         for text in ["{}", "{\"to\": 1}", "{ to }", "{to", "to}", "{{}}", "{1}", "{\"a\":{\"b\":[]}}"] {
             let template = try RequestTemplate(text)
             #expect(template.gaps.isEmpty && template.filled(.json) { _ in "x" } == text, "\(text)")
@@ -29,13 +29,13 @@ import Testing
         #expect(try filled("{{to}}", .none, "x") == "{x}")
     }
 
-    @Test func aSlipIsRefused() {
+    @Test func unknownPlaceholderIsRefused() {
         for text in ["{tex}", "{To}", "x={phone}&y"] {
             #expect(throws: RequestTemplate.Malformed.self, "\(text)") { try RequestTemplate(text) }
         }
     }
 
-    @Test func bodiesAreWrittenByTheirType() {
+    @Test func bodyEscapingFollowsTheContentType() {
         let types: [(String, RequestTemplate.Escaping?)] = [
             ("application/json", .json), ("Application/JSON; charset=utf-8", .json), ("application/vnd.x+json", .json),
             ("application/x-www-form-urlencoded", .form), ("text/xml", .xml), ("application/soap+xml", .xml),

@@ -13,7 +13,7 @@ import World
     private static let throttled = UInt32(0x0000_0058)
 
     private func gateway(
-        _ scene: Scene, port: UInt16, password: String = "secret08", limit: Duration = patience
+        _ scene: Fixture, port: UInt16, password: String = "secret08", limit: Duration = patience
     ) -> SMPPGateway {
         let options = SMPPOptions(
             host: "127.0.0.1", port: port, systemID: "relay", password: Secret(utf8: password))
@@ -27,11 +27,11 @@ import World
         arguments: [
             (UInt32(0), GatewayOutcome.Word.accepted), (Self.refused, .refused), (Self.throttled, .busy),
         ])
-    func words(_ status: UInt32, _ word: GatewayOutcome.Word) async throws {
+    func smppStatusMapsToAnOutcome(_ status: UInt32, _ word: GatewayOutcome.Word) async throws {
         var script = FakeSMSC.Script()
         script.answer = { _ in status == 0 ? .accept : .status(status) }
         let smsc = try await FakeSMSC.start(script)
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             // One that asks for patience is tried again by the client, until the message has had its turn.
             let one = gateway(scene, port: smsc.port, limit: word == .busy ? .seconds(4) : patience)
             let outcome = await one.send(message(1, "Ваш код: 123456"), within: patience)
@@ -42,11 +42,11 @@ import World
         await smsc.stop()
     }
 
-    @Test func takenAndNeverAnswered() async throws {
+    @Test func unansweredSubmitIsAmbiguous() async throws {
         var script = FakeSMSC.Script()
         script.answer = { _ in .cut }
         let smsc = try await FakeSMSC.start(script)
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let one = gateway(scene, port: smsc.port)
             #expect(await one.send(message(), within: patience).word == .ambiguous)
             await one.close()
@@ -55,11 +55,11 @@ import World
     }
 
     /// Others have used up most of the time that a message has.
-    @Test func noLongerThanIsSaid() async throws {
+    @Test func messageDeadlineIsRespected() async throws {
         var script = FakeSMSC.Script()
         script.answer = { _ in .silence }
         let smsc = try await FakeSMSC.start(script)
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let one = gateway(scene, port: smsc.port)
             let outcome = await one.send(message(), within: .seconds(2))
             // On a machine that is slow enough it was not even bound.
@@ -69,9 +69,9 @@ import World
         await smsc.stop()
     }
 
-    @Test func aWrongPasswordReachesNobody() async throws {
+    @Test func wrongSMPPPasswordSendsNothing() async throws {
         let smsc = try await FakeSMSC.start()
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let one = gateway(scene, port: smsc.port, password: "wrong")
             #expect(await one.send(message(), within: patience).word == .down)
             #expect(one.trouble != nil)

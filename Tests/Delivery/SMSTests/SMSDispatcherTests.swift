@@ -10,11 +10,11 @@ import World
 
 @testable import SMS
 
-@Suite struct ExchangeTests {
+@Suite struct SMSDispatcherTests {
     private static let routes = ["first", "second"].map { SMSRouting.Route(gateway: $0) }
 
     private func pair(
-        _ scene: Scene, _ answer: @escaping @Sendable (SMSMessage) async -> GatewayOutcome
+        _ scene: Fixture, _ answer: @escaping @Sendable (SMSMessage) async -> GatewayOutcome
     ) -> (ScriptedGateway, ScriptedGateway, SMSDispatcher) {
         let (first, second) = (ScriptedGateway("first", answer), ScriptedGateway("second"))
         return (first, second, scene.exchange([first, second], Self.routes))
@@ -25,8 +25,8 @@ import World
         arguments: [
             GatewayOutcome.down("x"), .busy(nil, "x"), .busy(.seconds(10), "x"), .fault("x"), .unsuited("x"),
         ])
-    func handedOn(_ outcome: GatewayOutcome) async throws {
-        try await Scene.with { scene in
+    func unacceptedMessageGoesToTheNextGateway(_ outcome: GatewayOutcome) async throws {
+        try await Fixture.with { scene in
             let (first, second, exchange) = pair(scene) { _ in outcome }
             let report = await scene.send(message(), over: exchange)
             #expect(report.outcome == .accepted(by: "second") && report.gateway == "second")
@@ -35,23 +35,23 @@ import World
         }
     }
 
-    @Test func aNumberThatIsRefusedIsRefused() async throws {
-        try await Scene.with { scene in
+    @Test func refusedNumberIsNotTriedElsewhere() async throws {
+        try await Fixture.with { scene in
             let (_, second, exchange) = pair(scene) { _ in .refused("no such number") }
             #expect(await scene.send(message(), over: exchange).outcome == .refused("first: no such number"))
             #expect(second.got.isEmpty)
         }
     }
 
-    @Test func whereNobodyTakesIt() async throws {
-        try await Scene.with { scene in
+    @Test func messageWithoutAnAcceptingGatewayIsUndeliverable() async throws {
+        try await Fixture.with { scene in
             let (first, second, exchange) = pair(scene) { _ in .down("x") }
             second.answer { _ in .unsuited("y") }
             #expect(await scene.send(message(), over: exchange).outcome == .retryAfter(nil, "first: x; second: y"))
             first.answer { _ in .fault("z") }
             #expect(await scene.send(message(), over: exchange).outcome == .undeliverable("first: z; second: y"))
         }
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let german = SMSRouting.Route(gateway: "first", prefixes: [NumberPrefix.country(of: "+49")])
             let exchange = scene.exchange([ScriptedGateway("first")], [german])
             let outcome = await scene.send(message(1, to: "+12025550123"), over: exchange).outcome
@@ -59,8 +59,8 @@ import World
         }
     }
 
-    @Test func whereAllAreLeftAloneItSaysForHowLong() async throws {
-        try await Scene.with { scene in
+    @Test func openCircuitsReturnRetryAfter() async throws {
+        try await Fixture.with { scene in
             let (_, second, exchange) = pair(scene) { _ in .fault("x") }
             second.answer { _ in .busy(.seconds(60), "y") }
             _ = await scene.send(message(1), over: exchange)
@@ -78,8 +78,8 @@ import World
         }
     }
 
-    @Test func whoTakesTheirPlacesGetsTheMessagesToCome() async throws {
-        try await Scene.with { scene in
+    @Test func replacedGatewaysGetLaterMessages() async throws {
+        try await Fixture.with { scene in
             let (old, kept, exchange) = pair(scene) { _ in .ambiguous("no answer") }
             #expect(await scene.send(message(1), over: exchange).outcome == .ambiguous("first: no answer"))
             kept.answer { _ in .fault("x") }
@@ -104,8 +104,8 @@ import World
         }
     }
 
-    @Test func whatIsUnderWayEndsWhereItBegan() async throws {
-        try await Scene.with { scene in
+    @Test func messageInFlightStaysWithItsGateway() async throws {
+        try await Fixture.with { scene in
             let began = Mutex<CheckedContinuation<Void, Never>?>(nil)
             let goOn = Mutex<CheckedContinuation<Void, Never>?>(nil)
             let old = ScriptedGateway("first") { _ in
@@ -138,8 +138,8 @@ import World
     }
 
     /// The first gateway is dead from nine to ten past nine.
-    @Test func aMorning() async throws {
-        try await Scene.with { scene in
+    @Test func gatewayOutageIsBridgedByTheSecondGateway() async throws {
+        try await Fixture.with { scene in
             let nine = scene.time.instant()
             let isDead = Mutex(true)
             let (first, second, exchange) = pair(scene) { _ in
@@ -170,8 +170,8 @@ import World
         }
     }
 
-    @Test func oneThatHangsHoldsUpNobodyForLong() async throws {
-        try await Scene.with { scene in
+    @Test func hangingGatewayDelaysMessagesOnlyBriefly() async throws {
+        try await Fixture.with { scene in
             let time = scene.time
             let (first, second, exchange) = pair(scene) { _ in
                 time.advance(by: .seconds(10))
@@ -192,8 +192,8 @@ import World
     }
 
     /// Three messages at once: nobody knows what became of them, and the gateway is left alone for it.
-    @Test func whatMayHaveBeenTakenIsAskedForOnceMore() async throws {
-        try await Scene.with { scene in
+    @Test func ambiguousMessageIsRetriedAtTheSameGateway() async throws {
+        try await Fixture.with { scene in
             let (first, second, exchange) = pair(scene) { _ in .ambiguous("no answer in time") }
             for number in 1...3 { _ = await scene.send(message(number), over: exchange) }
             scene.time.advance(by: .seconds(1))
@@ -216,8 +216,8 @@ import World
         }
     }
 
-    @Test func nobodyIsAskedWhenTheTimeIsOver() async throws {
-        try await Scene.with { scene in
+    @Test func expiredMessageIsNotSent() async throws {
+        try await Fixture.with { scene in
             let time = scene.time
             let (first, second, exchange) = pair(scene) { _ in
                 time.advance(by: .seconds(25))
@@ -233,7 +233,7 @@ import World
         }
     }
 
-    @Test func partsAndCostsAreTold() async throws {
+    @Test func segmentsAndCostsAreReported() async throws {
         final class Seen: SMSObserver {
             let sent = Mutex<[String]>([])
             let tried = Mutex<[String]>([])
@@ -244,7 +244,7 @@ import World
                 sent.withLock { $0.append("\(gateway) \(parts) \(cost)") }
             }
         }
-        try await Scene.with { scene in
+        try await Fixture.with { scene in
             let seen = Seen()
             let gateways = [ScriptedGateway("first") { _ in .down("x") }, ScriptedGateway("second")]
             let exchange = scene.exchange(
@@ -257,7 +257,7 @@ import World
         }
     }
 
-    @Test func messagesDoNotPrintThemselves() {
+    @Test func smsMessageDoesNotPrintItsText() {
         let one = message(1, "code 123456")
         #expect(!"\(one)".contains("123456") && !String(reflecting: one).contains("123456"))
         #expect(!"\(one)".contains(one.to))

@@ -4,10 +4,10 @@ import Testing
 
 @testable import SMS
 
-@Suite struct RoutingTests {
+@Suite struct SMSRoutingTests {
     private func prefixes(_ texts: String...) -> [NumberPrefix] { texts.compactMap { NumberPrefix($0) } }
 
-    @Test func theLongestPrefixComesFirst() {
+    @Test func longestPrefixComesFirst() {
         let routing = SMSRouting([
             .init(gateway: "world", priority: 1), .init(gateway: "spare", priority: 2),
             .init(gateway: "german", prefixes: prefixes("+49", "+43"), priority: 9),
@@ -20,13 +20,13 @@ import Testing
         #expect(names("+12025550123") == ["world", "first", "spare"])
     }
 
-    @Test func wherePrefixesEndNobodyGoes() {
+    @Test func numberWithoutAPrefixHasNoGateway() {
         let routing = SMSRouting([.init(gateway: "german", prefixes: prefixes("+49"))])
         #expect(routing.gateways(for: "+12025550123").isEmpty)
         #expect(SMSRouting([]).gateways(for: "+4915112345678").isEmpty)
     }
 
-    @Test func aPartCostsWhatItsNumberCosts() throws {
+    @Test func segmentCostFollowsTheNumber() throws {
         let tariff = ["+": 100_000, "+49": 75_000, "+4915": 60_000].compactMap { text, price in
             NumberPrefix(text).map { ($0, Int64(price)) }
         }

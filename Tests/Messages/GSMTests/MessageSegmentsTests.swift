@@ -1,7 +1,7 @@
 import GSM
 import Testing
 
-@Suite struct MessagePartsTests {
+@Suite struct MessageSegmentsTests {
     private func expect(_ text: String, _ coding: TextCoding, units: Int, parts: Int) {
         let size = TextSize(text)
         #expect(size.coding == coding)
@@ -11,7 +11,7 @@ import Testing
         #expect(MessageSegments(text).parts.count == parts)
     }
 
-    @Test func lengths() {
+    @Test func segmentCountFollowsTheTextLength() {
         expect("", .gsm7, units: 0, parts: 1)
         expect(String(repeating: "a", count: 160), .gsm7, units: 160, parts: 1)
         expect(String(repeating: "a", count: 161), .gsm7, units: 161, parts: 2)
@@ -31,7 +31,7 @@ import Testing
         expect(String(repeating: "😀", count: 36), .ucs2, units: 72, parts: 2)
     }
 
-    @Test func anEscapeStaysWithWhatItEscapes() {
+    @Test func escapeSequenceIsNotSplit() {
         let text = String(repeating: "a", count: 152) + "€" + String(repeating: "b", count: 100)
         let parts = MessageSegments(text).parts
         #expect(parts.map(\.count) == [152, 102])
@@ -42,7 +42,7 @@ import Testing
         #expect(TextSize(String(repeating: "€", count: 153)).parts == 3)
     }
 
-    @Test func surrogatesStayTogether() {
+    @Test func surrogatePairIsNotSplit() {
         let text = String(repeating: "я", count: 66) + "😀" + "яяяя"
         let parts = MessageSegments(text).parts
         #expect(parts.map(\.count) == [132, 12])
@@ -50,7 +50,7 @@ import Testing
         #expect(MessageSegments("я€").parts == [[0x04, 0x4f, 0x20, 0xac]])
     }
 
-    @Test func nothingIsLostWhereverItIsCut() {
+    @Test func segmentsRejoinToTheText() {
         for lead in 0..<160 {
             let gsm = String(repeating: "x", count: lead) + String(repeating: "[]", count: 120)
             #expect(MessageSegments(gsm).parts.flatMap { $0 } == GSMText.encode(gsm))

@@ -12,9 +12,9 @@ import Testing
         ("d", []), ("de_DE", []), ("toolonglanguage", []), ("de--at", []), ("ä", []), (",,,de", ["de"]),
         ("de;q=0.5;q=1", []), ("de;q=+1", []), ("de;q=", []),
     ])
-    func readsWhatBrowsersSend(_ text: String, _ tags: [String]) { #expect(LanguageRanges(text).tags == tags) }
+    func acceptLanguageIsParsed(_ text: String, _ tags: [String]) { #expect(LanguageRanges(text).tags == tags) }
 
-    @Test func readsNoMoreThanSomebodyCanMean() {
+    @Test func languageRangesAreLimited() {
         #expect(LanguageRanges(nil).tags == [])
         #expect(LanguageRanges(String(repeating: "de,", count: 171)).tags == [])
         let many = (0..<30).map { "a\(Character(Unicode.Scalar(UInt8(0x61 + $0 % 26))))" }.joined(separator: ",")
@@ -22,7 +22,7 @@ import Testing
     }
 
     /// The example of RFC 4647 §3.4.
-    @Test func fallsBackAsRFC4647Does() {
+    @Test func languageFallbackFollowsRFC4647() {
         #expect(
             LanguageRanges.fallbacks(of: "zh-hant-cn-x-private1-private2") == [
                 "zh-hant-cn-x-private1-private2", "zh-hant-cn-x-private1", "zh-hant-cn", "zh-hant", "zh",

@@ -4,7 +4,7 @@ import World
 
 @testable import Templates
 
-@Suite struct WordingTests {
+@Suite struct MessageCatalogTests {
     private let values = TemplateValues(
         website: "Bücher & Mehr", code: Secret(utf8: "012345"), minutes: 5, ip: "203.0.113.7", place: "Köln",
         service: "Kasse", device: "Telefon", time: Timestamp(rfc3339: "2026-11-22T01:02:03.456Z"))
@@ -27,7 +27,7 @@ import World
     // MARK: What is built in
 
     @Test(arguments: ["en", "de"])
-    func bothLanguagesSayEverything(_ language: String) {
+    func bothLanguagesHaveEveryText(_ language: String) {
         for letter in MailTemplate.allCases {
             let worded = MessageCatalog.builtIn.letter(letter, values, language: language)
             #expect(worded.language == language)
@@ -48,7 +48,7 @@ import World
         }
     }
 
-    @Test func countsMinutes() {
+    @Test func minutesUsePluralForms() {
         var one = values
         one.minutes = 1
         let note = { (values: TemplateValues, language: String) in
@@ -63,7 +63,7 @@ import World
         #expect(TemplateValues.minutes(left: .seconds(-5)) == 1)
     }
 
-    @Test func lettersAndNotesPrintNothing() {
+    @Test func renderedMessagesDoNotPrint() {
         let letter = MessageCatalog.builtIn.letter(.loginCode, values, language: nil)
         let note = MessageCatalog.builtIn.note(.loginCode, values, language: nil)
         var dumped = ""
@@ -74,7 +74,7 @@ import World
 
     // MARK: Values
 
-    @Test func valuesCannotBreakLines() {
+    @Test func valueCannotInsertLineBreaks() {
         var bad = values
         bad.website = "Evil\r\nBcc: all@example.com\u{2028}\u{202e}\u{0}x"
         let letter = MessageCatalog.builtIn.letter(.loginCode, bad, language: "en")
@@ -84,7 +84,7 @@ import World
         #expect(MessageCatalog.builtIn.letter(.loginCode, bad, language: "en").subject == "Your login code for ?")
     }
 
-    @Test func longNamesAreCut() {
+    @Test func longNamesAreTruncated() {
         var long = values
         long.website = String(repeating: "ä", count: 500)
         let note = MessageCatalog.builtIn.note(.addressCode, long, language: "en").text
@@ -92,7 +92,7 @@ import World
         #expect(MessageCatalog.builtIn.letter(.loginCode, long, language: "en").subject.count < 160)
     }
 
-    @Test func whatIsNotKnownIsNotSaid() {
+    @Test func unknownValuesAreOmitted() {
         let bare = TemplateValues(website: "Example", code: Secret(utf8: "1"), minutes: 5, ip: "", place: " ")
         let text = MessageCatalog.builtIn.letter(.loginCode, bare, language: "en").text
         for word in ["Service", "Address", "Place", "\n\n\n"] { #expect(!text.contains(word)) }
@@ -104,11 +104,11 @@ import World
         ("de", "de"), ("de-AT", "de"), ("DE-at-1996", "de"), ("fr", "en"), (nil, "en"), ("xx;;", "en"),
         ("fr-CH, fr;q=0.9, de;q=0.8, en;q=0.7", "de"), ("en-GB", "en"),
     ])
-    func findsTheLanguage(_ asked: String?, _ found: String) {
+    func bestLanguageIsChosen(_ asked: String?, _ found: String) {
         #expect(MessageCatalog.builtIn.note(.loginCode, values, language: asked).language == found)
     }
 
-    @Test func anybodyCanAddALanguage() throws {
+    @Test func catalogFileAddsALanguage() throws {
         let polish =
             """
             msgid ""
@@ -139,7 +139,7 @@ import World
         #expect(wording.letter(.loginCode, values, language: "pl").language == "en")
     }
 
-    @Test func anOperatorsWordsTakeThePlaceOfTheBuiltIn() throws {
+    @Test func catalogFileOverridesBuiltInTexts() throws {
         let wording = try MessageCatalog([
             file("de.po", entry("mail.login.subject", "Code von {website}")),
             file("de_AT.po", entry("sms.login", "Servus, {code}")),
@@ -151,7 +151,7 @@ import World
         #expect(wording.note(.loginCode, values, language: "de-CH").language == "de")
     }
 
-    @Test func whatIsNotTranslatedYetIsLeftOut() throws {
+    @Test func untranslatedTextFallsBack() throws {
         let wording = try MessageCatalog([
             file("de.po", "#, fuzzy\n" + entry("sms.login", "Falsch {code}") + entry("sms.address", "")),
             file("fr.po", ""),
@@ -198,13 +198,13 @@ import World
             "fr.po:4: sms.login is there a second time"
         ),
     ])
-    func refuses(_ text: String, _ message: String) throws {
+    func malformedCatalogFileIsRefused(_ text: String, _ message: String) throws {
         let all = faults(file("fr.po", text))
         #expect(all.count == 1)
         #expect(try #require(all.first).hasPrefix(message))
     }
 
-    @Test func refusesOtherNamesAndBytes() {
+    @Test func misnamedOrInvalidFileIsRefused() {
         #expect(faults(file("words/french-words.txt", "")).map { $0.prefix(23) } == ["words/french-words.txt:"])
         #expect(faults(file("a.po", "")).count == 1)
         #expect(
@@ -212,19 +212,19 @@ import World
         #expect(faults(CatalogFile(path: "fr.po", bytes: Array("# a\n# ".utf8) + [0xff])) == ["fr.po:2: is not UTF-8"])
     }
 
-    @Test func everythingThatIsWrongIsSaidAtOnce() {
+    @Test func allCatalogFaultsAreReported() {
         let all = faults(
             file("fr.po", entry("sms.login", "a") + entry("sms.address", "b")), file("it.po", entry("sms.login", "c")))
         #expect(all.map { $0.prefix(8) } == ["fr.po:1:", "fr.po:5:", "it.po:1:"])
     }
 
-    @Test func linesMayEndAsWindowsEndsThem() throws {
+    @Test func crlfLineEndsAreAccepted() throws {
         let text = "msgctxt \"sms.login\"\r\nmsgid \"x\"\r\nmsgstr \"Bonjour {code}\"\r\n"
         let wording = try MessageCatalog([file("fr.po", "\u{feff}" + text)])
         #expect(wording.note(.loginCode, values, language: "fr").text == "Bonjour 012345")
     }
 
-    @Test func aBookGivesWhatWasPutInLast() throws {
+    @Test func currentCatalogReturnsTheLatest() throws {
         let book = CurrentCatalog()
         book.replace(try MessageCatalog([file("fr.po", entry("sms.login", "Bonjour {code}"))]))
         #expect(book.current.languages == ["de", "en", "fr"])

@@ -20,12 +20,12 @@ import Testing
         // Slovenian.
         ("nplurals=4; plural=n%100==1 ? 0 : n%100==2 ? 1 : n%100==3 || n%100==4 ? 2 : 3;", [3, 0, 1, 3, 3, 3, 3]),
     ])
-    func knowsTheFormsOf(_ rule: String, _ forms: [Int]) throws {
+    func pluralFormsOfLanguagesAreKnown(_ rule: String, _ forms: [Int]) throws {
         let rule = try #require(PluralRule(rule))
         #expect([0, 1, 2, 5, 11, 21, 22].map { rule.form(of: $0) } == forms)
     }
 
-    @Test func knowsSixFormsOfArabic() throws {
+    @Test func arabicHasSixPluralForms() throws {
         let rule = try #require(
             PluralRule(
                 "nplurals=6; plural=n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : n%100>=11 ? 4 : 5;"))
@@ -36,7 +36,7 @@ import Testing
         ("1+2*3", 7), ("(1+2)*3", 9), ("8-4-2", 2), ("!n", 0), ("!!n", 1), ("n>3==1", 1), ("1||0&&0", 1),
         ("0?1:2?3:4", 3), ("7/2%2", 1), ("0&&1/0", 0), ("1||1/0", 1), ("n<=7", 1), ("n>=8", 0),
     ])
-    func bindsAsCDoes(_ text: String, _ value: Int) throws {
+    func operatorPrecedenceFollowsC(_ text: String, _ value: Int) throws {
         #expect(try #require(PluralExpression(text)).value(for: 7) == value)
     }
 
@@ -47,9 +47,9 @@ import Testing
         "nplurals=2; plural=n ? 1;", "nplurals=2; plural=9999999999;", "nplurals=2; plural=;", "garbage; plural=0",
         "nplurals=2; plural=999999999*999999999*999999999*n;",
     ])
-    func refuses(_ text: String) { #expect(PluralRule(text) == nil) }
+    func malformedPluralRuleIsRefused(_ text: String) { #expect(PluralRule(text) == nil) }
 
-    @Test func depthIsBounded() {
+    @Test func expressionDepthIsLimited() {
         let deep = { (open: String, close: String) in
             String(repeating: open, count: 200) + "n" + String(repeating: close, count: 200)
         }
@@ -60,7 +60,7 @@ import Testing
         #expect(PluralExpression(String(repeating: "n+", count: 1000) + "n") == nil)
     }
 
-    @Test func numbersBeyondAllAreTheLast() {
+    @Test func outOfRangeFormIsTheLast() {
         #expect(PluralRule.germanic.form(of: Int.max) == 1)
         #expect(PluralRule.germanic.form(of: Int.min) == 1)
     }

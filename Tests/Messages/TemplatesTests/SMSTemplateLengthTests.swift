@@ -5,9 +5,9 @@ import Testing
 @testable import Templates
 
 /// Text messages are paid for by the part.
-@Suite struct NoteLengths {
+@Suite struct SMSTemplateLengthTests {
     @Test(arguments: ["en", "de"], SMSTemplate.allCases)
-    func fitsOnePartWhateverTheWebsiteIsCalled(_ language: String, _ note: SMSTemplate) {
+    func smsFitsOneSegmentForAnyWebsiteName(_ language: String, _ note: SMSTemplate) {
         for minutes in [1, 10] {
             let values = TemplateValues(
                 website: String(repeating: "W", count: 128), code: Secret(utf8: "12345678"), minutes: minutes,

@@ -19,14 +19,14 @@ import Testing
         } catch { return error.message }
     }
 
-    @Test func leavesOutTheLinesOfWhatIsNotKnown() throws {
+    @Test func lineWithAnUnknownValueIsOmitted() throws {
         let text = "{code}\n\nAddress: {ip}\nPlace: {place}\n\nEnd"
         #expect(try write(text) == "123456\n\nEnd")
         #expect(try write(text, [.place: "Rome"]) == "123456\n\nPlace: Rome\n\nEnd")
         #expect(try write(text, [.ip: "::1", .place: "Rome"]) == "123456\n\nAddress: ::1\nPlace: Rome\n\nEnd")
     }
 
-    @Test func leavesOutBracketsAloneWithWhatIsNotKnownInThem() throws {
+    @Test func bracketWithAnUnknownValueIsOmitted() throws {
         let text = "{code}[ from {ip}[ in {place}]]."
         #expect(try write(text) == "123456.")
         #expect(try write(text, [.place: "Rome"]) == "123456.")
@@ -34,11 +34,11 @@ import Testing
         #expect(try write(text, [.ip: "::1", .place: "Rome"]) == "123456 from ::1 in Rome.")
     }
 
-    @Test func bracesAndBracketsWrittenTwiceAreMeant() throws {
+    @Test func doubledBracesAndBracketsAreLiteral() throws {
         #expect(try write("[[{{{code}}}]]") == "[{123456}]")
     }
 
-    @Test func aValueIsNoTemplate() throws {
+    @Test func valueIsNotExpanded() throws {
         #expect(try write("{code} {website}", [.website: "{ip}[x]"]) == "123456 {ip}[x]")
     }
 
@@ -50,12 +50,12 @@ import Testing
         ("[{code} {place}]", "leaves {code} out"),
         ("{code}\tx", "control"), ("{code}\u{0}", "control"), ("", "must hold"),
     ])
-    func refuses(_ text: String, _ why: String) throws {
+    func malformedTemplateIsRefused(_ text: String, _ why: String) throws {
         let message = try #require(fault(text))
         #expect(message.contains(why))
     }
 
-    @Test func subjectsHaveNoCodeAndOneLine() throws {
+    @Test func subjectHasOneLineAndNoCode() throws {
         #expect(try #require(fault("Your code {code}", of: .subject(.loginCode))).contains("logs of mail servers"))
         #expect(try #require(fault("a\nb", of: .subject(.loginCode))).contains("one line"))
         #expect(try #require(fault("{code}\nb", of: .note(.loginCode))).contains("one line"))
@@ -63,7 +63,7 @@ import Testing
         #expect(fault("New phone[: {device}]", of: .subject(.deviceBound)) == nil)
     }
 
-    @Test func boundsLengthAndDepth() throws {
+    @Test func templateLengthAndDepthAreLimited() throws {
         #expect(fault("{code}" + String(repeating: "x", count: 474), of: .note(.loginCode)) == nil)
         #expect(fault("{code}" + String(repeating: "x", count: 475), of: .note(.loginCode)) != nil)
         let deep = String(repeating: "[ ", count: 2000)

@@ -7,7 +7,7 @@ import World
 @Suite(
     "The reference library for Python", .timeLimit(.minutes(5)), .mayBlock,
     .enabled(if: ReferenceLibrary.isInstalled, "standardwebhooks is not installed; run: dev/need test"))
-struct Reference {
+struct ReferenceLibraryTests {
     private let bodies = [
         #"{"type":"login.decided","timestamp":"2026-11-22T05:00:00.000Z","data":{"login":"success"}}"#, "{}", "",
         #"{"name":"Zoë 😀 \" \\ ."}"#,
@@ -27,14 +27,14 @@ struct Reference {
         return [plain(secret)] + head.fields.map(\.value) + [body]
     }
 
-    @Test func acceptsOurs() async throws {
+    @Test func referenceLibraryAcceptsOurWebhooks() async throws {
         var given = try bodies.map { try webhook($0, for: secret, by: [secret], at: now) }
         given.append(try webhook("{}", for: secret, by: [secret, former], at: now))
         given.append(try webhook("{}", for: former, by: [secret, former], at: now))
         #expect(try await ReferenceLibrary.verdicts(given) == given.map { _ in "accepted" })
     }
 
-    @Test func refusesWhatWeRefuse() async throws {
+    @Test func referenceLibraryRefusesTheSameWebhooks() async throws {
         var changed = try webhook("{}", for: secret, by: [secret], at: now)
         changed[4] = "{ }"
         let given = [
@@ -57,7 +57,7 @@ struct Reference {
         }
     }
 
-    @Test func isAcceptedHere() async throws {
+    @Test func webhookOfTheReferenceLibraryIsAccepted() async throws {
         let signed = try await ReferenceLibrary.signed(bodies.enumerated().map { [plain(secret), "msg_\($0)", $1] })
         try #require(signed.count == bodies.count)
         for (fields, body) in zip(signed, bodies) {

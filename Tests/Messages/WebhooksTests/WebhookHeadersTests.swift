@@ -3,18 +3,18 @@ import Testing
 import Webhooks
 import World
 
-@Suite("The header fields of a webhook") struct HeadForms {
+@Suite("The header fields of a webhook") struct WebhookHeadersTests {
     @Test(
         "The time",
         arguments: [
             "", " ", "+1614265330", "-1", "01614265330", "1614265330.0", "1.6e9", " 1614265330", "1614265330 ",
             "1614265330\n", "0x60", "１６１４２６５３３０", "9223372036854775807", "9223372036854775808", "1000000000000",
         ])
-    func time(text: String) {
+    func malformedTimestampIsRefused(text: String) {
         #expect(Published.fault(of: Published.fields(timestamp: text)) == .malformed(.timestamp))
     }
 
-    @Test func theFarthestTimesAreOnlyOldAndNew() {
+    @Test func extremeTimestampsAreTooOldOrTooNew() {
         #expect(Published.fault(of: Published.fields(timestamp: "0")) == .tooOld)
         #expect(Published.fault(of: Published.fields(timestamp: "999999999999")) == .tooNew)
     }
@@ -24,12 +24,12 @@ import World
         arguments: [
             "", " ", "a b", "a.b", "msg.1614265330", "a\n", "a\u{7f}", "é", String(repeating: "a", count: 257),
         ])
-    func id(text: String) {
+    func malformedIDIsRefused(text: String) {
         #expect(Published.fault(of: Published.fields(id: text)) == .malformed(.id))
         #expect(WebhookID(text) == nil)
     }
 
-    @Test func theLongestID() { #expect(WebhookID(String(repeating: "a", count: 256)) != nil) }
+    @Test func longestIDIsAccepted() { #expect(WebhookID(String(repeating: "a", count: 256)) != nil) }
 
     @Test(
         "The signatures",
@@ -41,33 +41,34 @@ import World
             "v1,g0hM9SsE-OTPJTGt_tmIKtSyZlE3uFJELVlNIOLJ1OE=", "v1,é", "v1\u{0}",
             String(repeating: "v2,a ", count: 820) + Published.signature,
         ])
-    func signatures(text: String) {
+    func malformedSignatureIsRefused(text: String) {
         #expect(Published.fault(of: Published.fields(signature: text)) == .malformed(.signature))
     }
 
     @Test(
         "Other versions prove nothing, and are in nobody's way",
         arguments: ["v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw==", "v2,a,b,c", "V1,x", "v10,", "hello,world"])
-    func otherVersions(text: String) {
+    func otherSignatureVersionsAreIgnored(text: String) {
         #expect(Published.fault(of: Published.fields(signature: text)) == .signature)
         let both = "\(text) \(Published.signature)"
         #expect(Published.fault(of: Published.fields(signature: both)) == nil)
     }
 
-    @Test func aVersionDoesNotCarryTheCodeOfAnother() {
+    @Test func signatureVersionIsNotInterchangeable() {
         let text = "v2" + Published.signature.dropFirst(2)
         #expect(Published.fault(of: Published.fields(signature: text)) == .signature)
     }
 
-    @Test func namesHaveAnyCaseAndOthersStandBeside() {
+    @Test func fieldNamesAreCaseInsensitive() {
         let fields =
             [("Content-Type", "application/json"), ("webhook-ids", "x")]
             + Published.fields().map { ($0.name == "webhook-id" ? "Webhook-ID" : $0.name.uppercased(), $0.value) }
         #expect(Published.fault(of: fields) == nil)
     }
 
-    @Test("Each stands there once", arguments: WebhookHeaders.Field.allCases) func repeated(field: WebhookHeaders.Field)
-    {
+    @Test("Each stands there once", arguments: WebhookHeaders.Field.allCases) func repeatedFieldIsRefused(
+        field: WebhookHeaders.Field
+    ) {
         let again = Published.fields().first { $0.name == field.rawValue }.map { [$0] } ?? []
         #expect(Published.fault(of: Published.fields() + again) == .repeated(field))
     }
@@ -84,7 +85,7 @@ import World
     }
 
     /// Id, time and body are parted by full stops, so none of them may be moved into another.
-    @Test func nothingMovesFromOnePartToAnother() throws {
+    @Test func partsCannotShiftBetweenFields() throws {
         let secret = try #require(WebhookSecret(Published.secret))
         let head = WebhookHeaders(
             id: try #require(WebhookID("a")), body: Array("1614265330.x".utf8), at: Published.now, secrets: [secret])
@@ -92,7 +93,9 @@ import World
         #expect(Published.fault(of: moved, body: Array("x".utf8)) == .malformed(.id))
     }
 
-    @Test(arguments: [[], Array("{}".utf8), [0, 0xff, 0x2e, 0x0a]] as [[UInt8]]) func anyBody(body: [UInt8]) throws {
+    @Test(arguments: [[], Array("{}".utf8), [0, 0xff, 0x2e, 0x0a]] as [[UInt8]]) func anyBodyIsSigned(body: [UInt8])
+        throws
+    {
         let secret = try #require(WebhookSecret(Published.secret))
         let now = Timestamp(milliseconds: 1_800_000_000_999)
         let head = WebhookHeaders(id: try #require(WebhookID("a")), body: body, at: now, secrets: [secret])
@@ -101,7 +104,7 @@ import World
         #expect(read == head)
     }
 
-    @Test func whateverComesIsRefused() {
+    @Test func randomHeadersAreRefused() {
         let chance = SeededRandomness(seed: 6)
         let letters = Array("v1v2,. =+/aZ09-_\t\n\u{0}é".unicodeScalars)
         for _ in 0..<3000 {

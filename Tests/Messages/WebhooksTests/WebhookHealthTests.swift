@@ -2,7 +2,7 @@ import Testing
 import Webhooks
 import World
 
-@Suite("How it stands with a website") struct Standings {
+@Suite("How it stands with a website") struct WebhookHealthTests {
     private let start = Timestamp(seconds: 1_800_000_000)
     private let failed = WebhookOutcome.Meaning.failed(isBusy: false, wish: nil)
 
@@ -13,7 +13,7 @@ import World
 
     private let days3: Int64 = 3 * 86_400
 
-    @Test func itIsGivenUpAfterDaysWithOneNotice() {
+    @Test func endpointIsDisabledOnceAfterThreeDays() {
         var standing = WebhookHealth()
         #expect(fail(&standing, at: stride(from: 0, to: days3, by: 3600)).isEmpty)
         #expect(standing.state == .failing(since: start, tries: 72))
@@ -21,13 +21,13 @@ import World
         #expect(standing.state == .disabled(.failures, since: start + .seconds(days3)))
     }
 
-    @Test func onlyOftenEnough() {
+    @Test func endpointIsDisabledOnlyAfterEnoughAttempts() {
         var standing = WebhookHealth()
         #expect(fail(&standing, at: (0..<9).map { days3 * $0 }).isEmpty)
         #expect(fail(&standing, at: [days3 * 9]) == [.disabled(.failures)])
     }
 
-    @Test func oneSuccessBeginsItAnew() {
+    @Test func successResetsTheFailureCount() {
         var standing = WebhookHealth()
         _ = fail(&standing, at: stride(from: 0, to: days3, by: 3600))
         #expect(standing.note(.delivered, at: start + .seconds(days3)) == .recovered)
@@ -39,7 +39,7 @@ import World
         "A success is news after an outage: so many failures, over so many seconds",
         arguments: [(1, 86_400, false), (2, 86_400, false), (3, 299, false), (3, 300, true), (50, 301, true)]
             as [(Int64, Int64, Bool)])
-    func recovery(tries: Int64, seconds: Int64, isNews: Bool) {
+    func recoveryIsReportedAfterFiveMinutesOfFailures(tries: Int64, seconds: Int64, isNews: Bool) {
         var standing = WebhookHealth()
         _ = fail(&standing, at: 0..<tries)
         #expect(standing.isDown == (tries >= 3))
@@ -48,7 +48,7 @@ import World
         #expect(standing.note(.delivered, at: start + .seconds(seconds + 1)) == nil)
     }
 
-    @Test func gone() {
+    @Test func status410DisablesTheEndpointOnce() {
         var standing = WebhookHealth()
         #expect(standing.note(.gone, at: start) == .disabled(.gone))
         #expect(standing.note(.gone, at: start) == nil)
@@ -58,14 +58,14 @@ import World
     @Test(
         "What was under way enables nothing",
         arguments: [.delivered, .gone, .nothing, .failed(isBusy: true, wish: nil)] as [WebhookOutcome.Meaning])
-    func stays(meaning: WebhookOutcome.Meaning) {
+    func lateOutcomeDoesNotEnableADisabledEndpoint(meaning: WebhookOutcome.Meaning) {
         var standing = WebhookHealth()
         #expect(standing.disable(.operator, at: start) == .disabled(.operator))
         #expect(standing.note(meaning, at: start + .seconds(days3)) == nil)
         #expect(standing.state == .disabled(.operator, since: start))
     }
 
-    @Test func anOperatorEnablesIt() {
+    @Test func operatorEnablesTheEndpoint() {
         var standing = WebhookHealth()
         #expect(standing.enable() == false)
         _ = fail(&standing, at: (0...9).map { days3 * $0 })
@@ -75,13 +75,13 @@ import World
         #expect(fail(&standing, at: [days3 * 10]).isEmpty)
     }
 
-    @Test func whatWasNoTryChangesNothing() {
+    @Test func unattemptedWebhookChangesNothing() {
         var standing = WebhookHealth(.failing(since: start, tries: 2))
         #expect(standing.note(.nothing, at: start + .seconds(days3)) == nil)
         #expect(standing.state == .failing(since: start, tries: 2))
     }
 
-    @Test func aClockThatIsSetBackGivesNobodyUp() {
+    @Test func clockSetBackDoesNotDisable() {
         var standing = WebhookHealth()
         #expect(fail(&standing, at: (0..<50).map { -days3 * $0 }).isEmpty)
     }

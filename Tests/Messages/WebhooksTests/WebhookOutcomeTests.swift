@@ -1,7 +1,7 @@
 import Testing
 import Webhooks
 
-@Suite("What an outcome means") struct Outcomes {
+@Suite("What an outcome means") struct WebhookOutcomeTests {
     @Test(
         arguments: [
             (.answered(status: 200), .delivered, nil), (.answered(status: 201), .delivered, nil),
@@ -34,13 +34,14 @@ import Webhooks
             (.unanswered(.broken), .failed(isBusy: false, wish: nil), "connection broke"),
             (.unsent, .nothing, "busy here"),
         ] as [(WebhookOutcome, WebhookOutcome.Meaning, String?)])
-    func meaning(outcome: WebhookOutcome, meaning: WebhookOutcome.Meaning, reason: String?) {
+    func outcomeHasItsMeaning(outcome: WebhookOutcome, meaning: WebhookOutcome.Meaning, reason: String?) {
         #expect(outcome.meaning == meaning)
         #expect(outcome.reason == reason)
     }
 
     /// They stand in a column of 64 characters.
-    @Test(arguments: WebhookOutcome.Silence.allCases) func reasonsAreShort(silence: WebhookOutcome.Silence) {
+    @Test(arguments: WebhookOutcome.Silence.allCases) func outcomeReasonsFitTheirColumn(silence: WebhookOutcome.Silence)
+    {
         let reason = WebhookOutcome.unanswered(silence).reason ?? ""
         #expect((1...64).contains(reason.utf8.count))
     }

@@ -4,7 +4,7 @@ import Webhooks
 import World
 
 /// Websites with their lines, and what stands in for the store: calls with their due times. Virtual time; by a seed.
-private struct Websites {
+private struct SimulatedEndpoints {
     typealias Line = WebhookQueue<Int, Int>
 
     struct Call {
@@ -121,7 +121,7 @@ private struct Websites {
     }
 }
 
-@Suite("Many websites") struct ManyWebsites {
+@Suite("Many websites") struct WebhookQueueSimulationTests {
     private let good = (after: Duration.milliseconds(20), WebhookOutcome.answered(status: 204))
 
     @Test(
@@ -132,8 +132,8 @@ private struct Websites {
             (.milliseconds(5), .answered(status: 429, wish: .seconds(3600))),
             (.milliseconds(5), .unanswered(.refusedAddress)), (.milliseconds(5), .answered(status: 410)),
         ] as [(Duration, WebhookOutcome)])
-    func isolation(after: Duration, outcome: WebhookOutcome) {
-        var websites = Websites(3, seed: 1)
+    func endpointsDoNotDelayEachOther(after: Duration, outcome: WebhookOutcome) {
+        var websites = SimulatedEndpoints(3, seed: 1)
         for thread in 0..<300 { websites.happen(at: thread % 3, thread: thread, ranks: 0..<1) }
         websites.run(for: .seconds(60)) { website, _ in website == 0 ? (after, outcome) : good }
         for website in [1, 2] {
@@ -146,8 +146,8 @@ private struct Websites {
     }
 
     @Test("One that is down for a day gets everything when it is back", arguments: 1...8 as ClosedRange<UInt64>)
-    func downForADay(seed: UInt64) {
-        var websites = Websites(1, seed: seed)
+    func endpointDownForADayGetsEveryWebhook(seed: UInt64) {
+        var websites = SimulatedEndpoints(1, seed: seed)
         let back = websites.now + .seconds(86_400)
         for hour in 0..<30 {
             websites.happen(at: 0, thread: hour, ranks: 0..<3)
@@ -165,8 +165,8 @@ private struct Websites {
     }
 
     @Test("One that answers as it likes gets everything in order", arguments: 1...20 as ClosedRange<UInt64>)
-    func whatever(seed: UInt64) {
-        var websites = Websites(2, seed: seed)
+    func randomlyFailingEndpointGetsEveryWebhookInOrder(seed: UInt64) {
+        var websites = SimulatedEndpoints(2, seed: seed)
         let chance = SeededRandomness(seed: seed &+ 1000)
         for thread in 0..<40 { websites.happen(at: thread % 2, thread: thread, ranks: 0..<4) }
         websites.run(for: .seconds(7 * 86_400)) { _, _ in
@@ -187,8 +187,8 @@ private struct Websites {
         #expect(websites.notices.isEmpty)
     }
 
-    @Test func oneThatIsNeverBackIsGivenUpOnce() {
-        var websites = Websites(1, seed: 3)
+    @Test func permanentlyFailingEndpointIsDisabledOnce() {
+        var websites = SimulatedEndpoints(1, seed: 3)
         for day in 0..<5 {
             websites.happen(at: 0, thread: day, ranks: 0..<2)
             websites.run(for: .seconds(86_399)) { _, _ in (.seconds(15), .unanswered(.timeout)) }

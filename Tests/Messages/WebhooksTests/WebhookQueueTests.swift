@@ -5,7 +5,7 @@ import World
 private typealias Line = WebhookQueue<Int, String>
 private typealias Effect = WebhookQueue<Int, String>.Effect
 
-@Suite("The calls to one website") struct Lines {
+@Suite("The calls to one website") struct WebhookQueueTests {
     private let now = Timestamp(seconds: 1_800_000_000)
     private static let soon = Timestamp(seconds: 1_800_000_005)
     private let bad = WebhookOutcome.answered(status: 500)
@@ -27,7 +27,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
 
     // MARK: How many
 
-    @Test func fewAreUnderWayAtOnce() {
+    @Test func webhooksInFlightAreLimited() {
         var line = Line()
         #expect(line.room(at: now) == 4)
         for entry in entries(0..<10) { line.add(entry) }
@@ -39,7 +39,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         #expect(line.underWayCount == 4)
     }
 
-    @Test func whatIsInHandIsNotTakenTwice() {
+    @Test func queuedWebhookIsNotAddedTwice() {
         var line = line(.init(1))
         #expect(line.add(.init(1)) == false)
         #expect(leaving(&line) == [1])
@@ -51,7 +51,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
     }
 
     /// What the former place asked for, and what comes from it still, is nothing of the new one's.
-    @Test func elsewhereItBeginsAnew() {
+    @Test func newURLResetsTheQueue() {
         var line = Line()
         for entry in entries(0..<6) { line.add(entry) }
         #expect(leaving(&line) == [0, 1, 2, 3])
@@ -68,7 +68,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         #expect(line.end(4, busy, at: now, chance: 0) == [.again(4, at: now + .seconds(600), failures: 1)])
     }
 
-    @Test func oneThatFailsAgainAndAgainIsAskedOneAtATime() {
+    @Test func failingEndpointGetsOneWebhookAtATime() {
         var line = Line()
         for entry in entries(0..<10) { line.add(entry) }
         #expect(leaving(&line) == [0, 1, 2, 3])
@@ -84,7 +84,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
     @Test(
         "One that has too much to do is asked one at a time at once",
         arguments: [.answered(status: 429), .answered(status: 503), .unanswered(.timeout)] as [WebhookOutcome])
-    func busy(outcome: WebhookOutcome) {
+    func overloadedEndpointGetsOneWebhookAtATime(outcome: WebhookOutcome) {
         var line = Line()
         for entry in entries(0..<6) { line.add(entry) }
         _ = line.next(at: now)
@@ -99,7 +99,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
     @Test(
         "One that asks for rest has it, within an hour; in seconds",
         arguments: [(60, 60), (3600, 3600), (3601, 3600), (86_400, 3600), (0, 0), (-5, 0)] as [(Int64, Int64)])
-    func rest(wish: Int64, seconds: Int64) {
+    func retryAfterPausesTheEndpointUpToOneHour(wish: Int64, seconds: Int64) {
         var line = line(.init(0), .init(1))
         _ = line.next(at: now)
         _ = line.end(0, .answered(status: 429, wish: .seconds(wish)), at: now, chance: 0)
@@ -114,7 +114,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         #expect(leaving(&line, at: now + .seconds(seconds)) == [1])
     }
 
-    @Test func theLongerRestCounts() {
+    @Test func longerRetryAfterApplies() {
         var line = Line()
         for entry in entries(0..<5) { line.add(entry) }
         #expect(leaving(&line) == [0, 1, 2, 3])
@@ -133,7 +133,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
 
     // MARK: In order
 
-    @Test func aThreadIsToldInOrder() {
+    @Test func webhooksOfOneChallengeAreSentInOrder() {
         var line = line(
             .init(3, thread: "a", rank: 2), .init(2, thread: "a", rank: 1), .init(1, thread: "a", rank: 0),
             .init(9, thread: "b", rank: 5))
@@ -144,14 +144,14 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         #expect(leaving(&line) == [3])
     }
 
-    @Test func ofOneRankTheFirstComesFirst() {
+    @Test func equalOrdinalsAreSentInArrivalOrder() {
         var line = line(.init(1, thread: "a"), .init(2, thread: "a"))
         #expect(leaving(&line) == [1])
         _ = line.end(1, good, at: now, chance: 0)
         #expect(leaving(&line) == [2])
     }
 
-    @Test func whatFollowsInAThreadWaitsWithIt() {
+    @Test func laterWebhooksWaitWithAFailedOne() {
         var line = line(
             .init(1, thread: "a", rank: 0), .init(2, thread: "a", rank: 1, failures: 3), .init(3, thread: "b"))
         #expect(leaving(&line) == [1, 3])
@@ -163,7 +163,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         #expect(line.underWayCount == 1)
     }
 
-    @Test func whatIsGivenUpHoldsNobodyUp() {
+    @Test func deadWebhookDoesNotBlockItsChallenge() {
         var line = line(.init(1, thread: "a", rank: 0, failures: 7), .init(2, thread: "a", rank: 1))
         #expect(leaving(&line) == [1])
         #expect(line.end(1, bad, at: now, chance: 0) == [.dead(1, failures: 8)])
@@ -176,12 +176,12 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         "Outcome by outcome, of a first try and of a last one",
         arguments: [
             (.answered(status: 204), .delivered(1), .delivered(1)),
-            (.answered(status: 302), .again(1, at: Lines.soon, failures: 1), .dead(1, failures: 8)),
-            (.answered(status: 404), .again(1, at: Lines.soon, failures: 1), .dead(1, failures: 8)),
-            (.answered(status: 500), .again(1, at: Lines.soon, failures: 1), .dead(1, failures: 8)),
-            (.unanswered(.timeout), .again(1, at: Lines.soon, failures: 1), .dead(1, failures: 8)),
-            (.unanswered(.refusedAddress), .again(1, at: Lines.soon, failures: 1), .dead(1, failures: 8)),
-            (.unanswered(.untrusted), .again(1, at: Lines.soon, failures: 1), .dead(1, failures: 8)),
+            (.answered(status: 302), .again(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
+            (.answered(status: 404), .again(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
+            (.answered(status: 500), .again(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
+            (.unanswered(.timeout), .again(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
+            (.unanswered(.refusedAddress), .again(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
+            (.unanswered(.untrusted), .again(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
             (
                 .answered(status: 503, wish: .seconds(60)),
                 .again(1, at: Timestamp(seconds: 1_800_000_060), failures: 1), .dead(1, failures: 8)
@@ -192,7 +192,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
                 .again(1, at: Timestamp(seconds: 1_800_000_001), failures: 7)
             ),
         ] as [(WebhookOutcome, Effect, Effect)])
-    private func effects(outcome: WebhookOutcome, first: Effect, last: Effect) {
+    private func outcomeHasItsEffectOnTheWebhook(outcome: WebhookOutcome, first: Effect, last: Effect) {
         for (failures, effect) in [(0, first), (7, last)] {
             var line = line(.init(1, failures: failures))
             _ = line.next(at: now)
@@ -201,7 +201,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         }
     }
 
-    @Test func goneDisablesAtOnceAndLosesNothing() {
+    @Test func status410DisablesTheEndpointAndKeepsItsWebhooks() {
         var line = line(.init(1), .init(2), .init(3, failures: 2))
         _ = line.next(at: now)
         _ = line.next(at: now)
@@ -216,7 +216,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         #expect(leaving(&line) == [])
     }
 
-    @Test func daysOfFailuresDisableWithOneNotice() {
+    @Test func daysOfFailuresDisableTheEndpointWithOneEvent() {
         let standing = WebhookHealth(.failing(since: now - .seconds(3 * 86_400), tries: 9))
         var line = line(.init(1), .init(2, failures: 7), standing: standing)
         #expect(leaving(&line) == [1])
@@ -227,14 +227,14 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         #expect(line.standing.state == .disabled(.failures, since: now))
     }
 
-    @Test func aLastTryIsALastTryEvenThen() {
+    @Test func lastAttemptIsFinalOnADisabledEndpoint() {
         let standing = WebhookHealth(.failing(since: now - .seconds(3 * 86_400), tries: 9))
         var line = line(.init(1, failures: 7), standing: standing)
         #expect(leaving(&line) == [1])
         #expect(line.end(1, bad, at: now, chance: 0) == [.dead(1, failures: 8), .disabled(.failures)])
     }
 
-    @Test func anOperatorDisablesAndEnables() {
+    @Test func operatorDisablesAndEnablesTheEndpoint() {
         var line = line(.init(1), .init(2), .init(3), .init(4), .init(5, failures: 1))
         #expect(leaving(&line) == [1, 2, 3, 4])
         #expect(line.follow(WebhookHealth(.disabled(.operator, since: now))) == [.shelved(5, failures: 1)])
@@ -245,7 +245,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         #expect(line.room(at: now) == 3)
     }
 
-    @Test func enablingEndsTheRestThatItAskedFor() {
+    @Test func enablingEndsTheRetryAfterPause() {
         var line = line(.init(1), .init(2))
         _ = line.next(at: now)
         _ = line.end(1, .answered(status: 429, wish: .seconds(600)), at: now, chance: 0)
@@ -254,7 +254,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         #expect(line.room(at: now) == 4)
     }
 
-    @Test func whatWaitsIsDueWhenItIsBack() {
+    @Test func waitingWebhooksAreDueAfterRecovery() {
         let standing = WebhookHealth(.failing(since: now - .seconds(300), tries: 3))
         var line = line(.init(1), .init(2), standing: standing)
         #expect(leaving(&line) == [1])
@@ -263,7 +263,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         #expect(line.end(2, good, at: now, chance: 0) == [.delivered(2)])
     }
 
-    @Test func whatHasNotLeftGoesBackWhenTheRelayEnds() {
+    @Test func unsentWebhooksAreReleasedAtShutdown() {
         var line = Line()
         for entry in entries(0..<6) { line.add(entry) }
         #expect(leaving(&line).count == 4)

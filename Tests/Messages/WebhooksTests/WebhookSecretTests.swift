@@ -3,14 +3,14 @@ import Testing
 import Webhooks
 import World
 
-@Suite("The secret of a webhook") struct WebhookSecrecy {
+@Suite("The secret of a webhook") struct WebhookSecretTests {
     private struct Counting: Randomness {
         func fill(_ bytes: UnsafeMutableRawBufferPointer) {
             for at in bytes.indices { bytes[at] = UInt8(at) }
         }
     }
 
-    @Test func isMadeOfChance() {
+    @Test func secretIsRandom() {
         let secret = WebhookSecret.make(Counting())
         #expect(secret.key.reveal() == Array(0..<32))
         let text = String(decoding: secret.text.reveal(), as: UTF8.self)
@@ -18,7 +18,7 @@ import World
         #expect(WebhookSecret(text)?.key.reveal() == Array(0..<32))
     }
 
-    @Test func doesNotPrintItself() {
+    @Test func secretDoesNotPrint() {
         let secret = WebhookSecret.make(Counting())
         #expect("\(secret)" == "[secret]")
         #expect(String(reflecting: secret) == "[secret]")
@@ -29,7 +29,7 @@ import World
     }
 
     @Test(arguments: [(0, false), (23, false), (24, true), (32, true), (64, true), (65, false)])
-    func size(bytes: Int, isOne: Bool) {
+    func secretSizeIsBounded(bytes: Int, isOne: Bool) {
         let key = [UInt8](repeating: 0x5a, count: bytes)
         #expect((WebhookSecret(key: Secret(key)) != nil) == isOne)
         #expect((WebhookSecret("whsec_" + Base64.encode(key)) != nil) == isOne)
@@ -44,7 +44,7 @@ import World
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS-", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSé",
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwA", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwBg=",
         ])
-    func refusals(text: String) { #expect(WebhookSecret(text) == nil) }
+    func malformedSecretIsRefused(text: String) { #expect(WebhookSecret(text) == nil) }
 
     // MARK: Rotation
 
@@ -58,26 +58,26 @@ import World
         secrets.valid(at: now).map { $0.key.reveal().first }
     }
 
-    @Test func twoAreValidWhileItChangesOver() throws {
+    @Test func twoSecretsAreValidDuringRotation() throws {
         let secrets = WebhookSecrets(current: try secret(1)).rotated(to: try secret(2), at: now)
         #expect(keys(secrets, at: now) == [2, 1])
         #expect(keys(secrets, at: now + .seconds(86_400) - .milliseconds(1)) == [2, 1])
         #expect(keys(secrets, at: now + .seconds(86_400)) == [2])
     }
 
-    @Test func thereAreNeverThree() throws {
+    @Test func rotationKeepsAtMostTwoSecrets() throws {
         let secrets = WebhookSecrets(current: try secret(1)).rotated(to: try secret(2), at: now)
             .rotated(to: try secret(3), at: now + .seconds(1))
         #expect(keys(secrets, at: now + .seconds(2)) == [3, 2])
     }
 
-    @Test func oneThatOthersHaveSeenEndsAtOnce() throws {
+    @Test func immediateRotationEndsTheOldSecret() throws {
         let secrets = WebhookSecrets(current: try secret(1)).rotated(to: try secret(2), at: now, overlap: .zero)
         #expect(keys(secrets, at: now) == [2])
     }
 
     @Test("Whoever has either of two secrets can check it", arguments: [1, 2] as [UInt8])
-    func bothAreSignedWith(byte: UInt8) throws {
+    func bothSecretsSign(byte: UInt8) throws {
         let secrets = WebhookSecrets(current: try secret(1)).rotated(to: try secret(2), at: now)
         let body = Array("{}".utf8)
         let head = WebhookHeaders(
@@ -99,7 +99,7 @@ import World
         WebhookSecrets(text: Secret(utf8: text), formerUntil: until)
     }
 
-    @Test func areReadAsTheyWereWritten() throws {
+    @Test func secretsRoundTrip() throws {
         let one = WebhookSecrets(current: try secret(1))
         let two = one.rotated(to: try secret(2), at: now)
         let until = now + WebhookSecrets.overlap
@@ -119,9 +119,9 @@ import World
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_MfKQ", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n",
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
         ])
-    func noSecrets(text: String) { #expect(kept(text, until: now) == nil) }
+    func malformedSecretsAreRefused(text: String) { #expect(kept(text, until: now) == nil) }
 
-    @Test func aSecondOneWithoutAnEndIsNotValid() throws {
+    @Test func secondSecretNeedsAnExpiry() throws {
         let two = WebhookSecrets(current: try secret(1)).rotated(to: try secret(2), at: now)
         #expect(WebhookSecrets(text: two.text, formerUntil: nil).map { keys($0, at: now) } == [2])
     }

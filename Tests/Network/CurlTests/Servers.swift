@@ -23,14 +23,14 @@ struct Answering: Handler {
 }
 
 /// Clients and servers on a loop of their own, for the length of a test.
-struct Scene: Sendable {
+struct Fixture: Sendable {
     let loop: EventLoop
     let certificates: TestCertificates
 
-    static func with<Value: Sendable>(_ body: (Scene) async throws -> Value) async throws -> Value {
+    static func with<Value: Sendable>(_ body: (Fixture) async throws -> Value) async throws -> Value {
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
-        return try await body(Scene(loop: group.loops[0], certificates: try TestCertificates()))
+        return try await body(Fixture(loop: group.loops[0], certificates: try TestCertificates()))
     }
 
     /// Serves HTTP/2 over TLS, and is gone when the test is.

@@ -6,16 +6,16 @@ import Testing
 
 @testable import Curl
 
-/// What those need who are called by URLs that an operator has written for others: websites.
-@Suite struct CallingWebsites {
+/// What those need who are called by TransferURLTests that an operator has written for others: websites.
+@Suite struct WebClientOptionTests {
     private func transfer(_ url: String, deadline: Duration = patience) throws -> Transfer {
         Transfer(
             method: "POST", url: try #require(TransferURL(url)), body: Array("words".utf8), deadline: deadline,
             answerBytes: 1000)
     }
 
-    @Test func aCertificateIsShownToWhoeverAsks() async throws {
-        try await Scene.with { scene in
+    @Test func clientCertificateIsShownOnRequest() async throws {
+        try await Fixture.with { scene in
             let uris: @Sendable (Request) -> Reply = { request in
                 .now(Response(status: 200, body: Array((request.certificate?.uris ?? []).joined(separator: " ").utf8)))
             }
@@ -33,8 +33,8 @@ import Testing
         }
     }
 
-    @Test func aKeyOfAnotherCertificateProvesNothing() async throws {
-        try await Scene.with { scene in
+    @Test func mismatchedKeyAndCertificateAreRefused() async throws {
+        try await Fixture.with { scene in
             try await scene.serving({ _ in .now(Response(status: 200)) }) { _, port in
                 let one = try transfer("https://localhost:\(port)/")
                 let (issued, other) = (try scene.certificates.client(), try scene.certificates.client())
@@ -58,8 +58,8 @@ import Testing
             // Inside and not named, it does not matter how it would be asked.
             ([], .refusedAddress), (["127.0.0.2", "::1"], .refusedAddress),
         ] as [([String], TransferFailure.Cause?)])
-    func named(ranges: [String], cause: TransferFailure.Cause?) async throws {
-        try await Scene.with { scene in
+    func plainHTTPIsAllowedOnlyInNamedRanges(ranges: [String], cause: TransferFailure.Cause?) async throws {
+        try await Fixture.with { scene in
             try await scene.speaking("HTTP/1.1 204 No\r\n\r\n") { server, port in
                 let one = try transfer("http://127.0.0.1:\(port)/")
                 let allowed = try ranges.map { try #require(AddressRange($0)) }
@@ -83,7 +83,7 @@ import Testing
     ) async throws -> RunningTransfer.Refusal? {
         let one = try transfer(url)
         let ranges = try ["10.20.0.0/16", "198.41.0.0/24", "fd00::/8"].map { try #require(AddressRange($0)) }
-        return try await Scene.with { scene in
+        return try await Fixture.with { scene in
             try await scene.sending({
                 $0.addresses = AddressGuard(allowing: ranges, own: own)
                 $0.plainHTTP = .namedRanges
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func outsideTheRangesHTTPIsReadable() async throws {
+    @Test func plainHTTPOutsideTheRangesIsRefused() async throws {
         let (plain, secure) = ("http://shop.example/", "https://shop.example/")
         #expect(try await refusals(plain, ["198.51.99.1"]) == .insecure)
         #expect(try await refusals(secure, ["198.51.99.1"]) == nil)
@@ -116,7 +116,7 @@ import Testing
     }
 
     /// A rebinding name is asked for again, and leads elsewhere: that address is judged like the first.
-    @Test func whereANameLeadsIsJudgedEachTime() async throws {
+    @Test func resolvedAddressIsCheckedForEachTransfer() async throws {
         #expect(try await refusals("https://shop.example/", ["198.51.99.1"]) == nil)
         #expect(try await refusals("https://shop.example/", ["127.0.0.1"]) == .address("loopback"))
         let own: [[UInt8]] = [[198, 51, 99, 1]]
@@ -125,8 +125,8 @@ import Testing
     }
 
     /// It carries one at a time: another does not wait for what becomes of it.
-    @Test func plainConnectionsAreMadeAtOnce() async throws {
-        try await Scene.with { scene in
+    @Test func eachPlainTransferOpensItsOwnConnection() async throws {
+        try await Fixture.with { scene in
             try await scene.speaking("") { server, port in
                 let one = try transfer("http://127.0.0.1:\(port)/")
                 let connections = try await scene.sending({ $0.plainHTTP = .anywhere }) { client in
@@ -149,8 +149,8 @@ import Testing
     @Test(
         "a status that is known stays known",
         arguments: ["HTTP/1.1 503 Later\r\nretry-after: 7\r\ncontent-length: 10\r\n\r\nabc"])
-    func theBodyDoesNotEnd(_ start: String) async throws {
-        try await Scene.with { scene in
+    func endlessBodyIsCutOff(_ start: String) async throws {
+        try await Fixture.with { scene in
             try await scene.speaking(start) { server, port in
                 // A machine may be too busy for the first of them.
                 for seconds in [1, 2, 4, 8, 16, 32, 64] {

@@ -7,21 +7,21 @@ import Testing
 import World
 
 /// Callers whom a server on this machine must not serve, and those who do not behave.
-@Suite(.timeLimit(.minutes(15))) struct StrangerTests {
+@Suite(.timeLimit(.minutes(15))) struct LocalAccessTests {
     @Test(arguments: ["0.0.0.0", "::", "192.0.2.1", "::ffff:127.0.0.1", "128.0.0.1"])
-    func pagesAreForThisMachineAlone(_ host: String) async throws {
+    func remoteClientsAreRefused(_ host: String) async throws {
         let failure = await #expect(throws: SystemFailure.self) { _ = try await Rig(Mirror(), host: host) }
         #expect(failure?.description.contains("this machine alone") == true)
     }
 
-    @Test func anotherAddressOfThisMachineWillDo() async throws {
+    @Test func otherLoopbackAddressesAreAccepted() async throws {
         let rig = try await Rig(Mirror(), host: "127.0.0.2")
         let asked = try await Child.run(
             "curl", ["--silent", "--max-time", "60", "http://127.0.0.2:\(rig.port)/"])
         #expect(asked.output.contains("host=127.0.0.2:\(rig.port);"))
     }
 
-    @Test func aPortThatIsTakenIsRefused() async throws {
+    @Test func portInUseIsAnError() async throws {
         let rig = try await Rig(Mirror())
         let port = rig.port
         try await withLoop { loop in
@@ -38,7 +38,7 @@ import World
         }
     }
 
-    @Test func onlyItsOwnNamesAreAnswered() async throws {
+    @Test func foreignHostHeaderIsRefused() async throws {
         let rig = try await Rig(Mirror())
         for host in ["localhost:\(rig.port)", "LocalHost:\(rig.port)", "127.0.0.1:\(rig.port)", "[::1]:\(rig.port)"] {
             let got = try await rig.curl("/", "--header", "host: \(host)")
@@ -65,7 +65,7 @@ import World
         }
     }
 
-    @Test func aPageOfSomebodyElsesCannotPostHere() async throws {
+    @Test func crossOriginPostIsRefused() async throws {
         let rig = try await Rig(Mirror())
         let own = try await rig.curl("/", "--data", "a", "--header", "origin: http://localhost:\(rig.port)")
         #expect(own.output.hasPrefix("HTTP/1.1 200"), "\(own)")
@@ -78,7 +78,7 @@ import World
         }
     }
 
-    @Test func aConnectionThatDoesNotAskIsClosed() async throws {
+    @Test func silentConnectionIsClosed() async throws {
         var limits = PageLimits()
         limits.patience = .milliseconds(100)
         let rig = try await Rig(Mirror(), limits: limits)
@@ -96,7 +96,7 @@ import World
     }
 
     /// Silence would be noticed by any server: this one is never silent.
-    @Test func aByteNowAndThenKeepsNoConnection() async throws {
+    @Test func slowClientIsDisconnected() async throws {
         var limits = PageLimits()
         limits.patience = .milliseconds(300)
         let rig = try await Rig(Mirror(), limits: limits)
@@ -117,7 +117,7 @@ import World
         #expect(slow.status == 0, "\(slow.errors)")
     }
 
-    @Test func connectionsOverTheLimitAreClosed() async throws {
+    @Test func connectionsOverTheLimitAreRefused() async throws {
         var limits = PageLimits()
         limits.connections = 2
         let rig = try await Rig(Mirror(), limits: limits)
@@ -144,7 +144,7 @@ import World
                 """, "\(told.errors)")
     }
 
-    @Test func nonsenseHarmsNobody() async throws {
+    @Test func malformedRequestIsHarmless() async throws {
         var limits = PageLimits()
         limits.patience = .seconds(10)
         let rig = try await Rig(Mirror(), limits: limits)

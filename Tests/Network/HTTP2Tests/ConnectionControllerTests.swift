@@ -63,7 +63,7 @@ private final class TestKeeper: ServerController {
 private let ok = Reply.now(Response(status: 200))
 
 /// What can be done with the connections of a server that is had in hand, seen by a peer of bare frames.
-struct ConnectionKeeperTests {
+struct ConnectionControllerTests {
     private func with<Value: Sendable>(
         _ keeper: @escaping @Sendable () -> TestKeeper, _ body: @escaping @Sendable (TestServer) throws -> Value
     ) async throws -> Value {
@@ -91,7 +91,7 @@ struct ConnectionKeeperTests {
         $0.type == RawPeer.Kind.settings && $0.flags == 0
     }
 
-    @Test func aGoAwayAheadOfTheSettings() async throws {
+    @Test func goAwayIsSentBeforeSettings() async throws {
         let told = Shared(TestKeeper.Told())
         try await with {
             TestKeeper(told, opened: { $0.goAway(lastStream: 0) }) { _, _ in ok }
@@ -109,7 +109,7 @@ struct ConnectionKeeperTests {
         #expect(told.current.handled == [])
     }
 
-    @Test func whatIsAboveTheLastStreamIsNotLookedAt() async throws {
+    @Test func streamsAboveGoAwayAreIgnored() async throws {
         let told = Shared(TestKeeper.Told())
         try await with {
             TestKeeper(told) { stream, connection in
@@ -137,7 +137,7 @@ struct ConnectionKeeperTests {
         #expect(Set(told.current.closed) == [1, 3, 5])
     }
 
-    @Test func theStreamLimitIsSaidAgainOrNotAtAll() async throws {
+    @Test func streamLimitIsAnnouncedOnlyWhenChanged() async throws {
         try await with {
             TestKeeper(opened: { $0.streamLimit = nil }) { stream, connection in
                 connection.announce(streams: UInt32(stream) * 10)
@@ -154,7 +154,7 @@ struct ConnectionKeeperTests {
         }
     }
 
-    @Test func whatIsOverALimitOnItsWayIsRefused() async throws {
+    @Test func requestBeyondALoweredLimitIsRefused() async throws {
         let told = Shared(TestKeeper.Told())
         try await with {
             TestKeeper(told) { _, connection in
@@ -175,7 +175,7 @@ struct ConnectionKeeperTests {
         #expect(told.current.handled == [1])
     }
 
-    @Test func oneStreamIsResetAndTheOthersLive() async throws {
+    @Test func resetAffectsOnlyItsStream() async throws {
         try await with {
             TestKeeper { stream, connection in
                 guard stream == 1 else { return ok }
@@ -207,7 +207,7 @@ struct ConnectionKeeperTests {
         return recv(peer.fd, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) >= 0
     }
 
-    @Test func aFrozenConnectionStandsAndSaysNothing() async throws {
+    @Test func frozenConnectionStaysOpenAndSilent() async throws {
         let told = Shared(TestKeeper.Told())
         try await with {
             TestKeeper(told) { stream, connection in
@@ -230,7 +230,7 @@ struct ConnectionKeeperTests {
         #expect(told.current.handled == [1, 3])
     }
 
-    @Test func aConnectionThatIsIgnoredStandsToo() async throws {
+    @Test func ignoredConnectionStaysOpen() async throws {
         try await with {
             TestKeeper(admission: { $0 == 1 ? .ignore : .serve }) { _, _ in ok }
         } _: { server in
@@ -241,7 +241,7 @@ struct ConnectionKeeperTests {
         }
     }
 
-    @Test(arguments: [true, false]) func aResetComesWithoutAWord(atTheDoor: Bool) async throws {
+    @Test(arguments: [true, false]) func connectionIsResetWithoutGoAway(atTheDoor: Bool) async throws {
         let code = try await with {
             TestKeeper(admission: { _ in atTheDoor ? .cut : .serve }) { _, connection in
                 connection.cut()

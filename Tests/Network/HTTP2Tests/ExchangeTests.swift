@@ -74,14 +74,14 @@ struct ExchangeTests {
     private let bench = Bench()
     private let ok = Outcome.response(Response(status: 200))
 
-    @Test func workThatAwaitsNothingAnswersAtOnceAndNeedsNoTimer() {
+    @Test func synchronousWorkAnswersWithoutATimer() {
         bench.start { [ok] in ok }
         #expect(bench.answers.current == [200])
         #expect(bench.ends.current == 1)
         #expect(bench.loop.nextDeadline == nil)
     }
 
-    @Test func workInTimeAnswersOnce() {
+    @Test func timelyWorkAnswersOnce() {
         bench.start { [bench, ok] in
             await bench.loop.sleep(for: .seconds(3))
             return ok
@@ -92,7 +92,7 @@ struct ExchangeTests {
         #expect(bench.ends.current == 1)
     }
 
-    @Test func lateWorkIsAnsweredForAndItsResultDropped() {
+    @Test func lateWorkIsReplacedByATimeoutAnswer() {
         bench.start { [bench, ok] in
             await bench.loop.sleep(for: .seconds(8))
             return ok
@@ -109,7 +109,7 @@ struct ExchangeTests {
         .held(Hold(duration: .seconds(30), wait: wait) { .response(await finish()) })
     }
 
-    @Test func aHoldEndsWhenItIsWoken() {
+    @Test func holdEndsWhenItsEventFires() {
         let wait = TestWait()
         let outcome = held(wait) { Response(status: 201) }
         bench.start { outcome }
@@ -125,7 +125,7 @@ struct ExchangeTests {
         #expect(wait.cancelled.current == 0)
     }
 
-    @Test func aHoldMayBeHeldAgain() {
+    @Test func holdMayBeRenewed() {
         let (wait, next) = (TestWait(), TestWait())
         let again = held(next) { Response(status: 201) }
         let outcome = Outcome.held(Hold(duration: .seconds(30), wait: wait) { again })
@@ -140,7 +140,7 @@ struct ExchangeTests {
         #expect(bench.ends.current == 1)
     }
 
-    @Test func aHoldThatHasHappenedIsWokenWhileItIsArmed() {
+    @Test func eventBeforeArmingEndsTheHold() {
         let wait = TestWait(atOnce: true)
         let outcome = held(wait) { Response(status: 201) }
         bench.start { outcome }
@@ -148,7 +148,7 @@ struct ExchangeTests {
         #expect(bench.answers.current == [201])
     }
 
-    @Test func aHoldEndsWhenItsTimeIsOver() {
+    @Test func holdEndsAtItsTimeout() {
         let wait = TestWait()
         let outcome = held(wait) { Response(status: 202) }
         bench.start { outcome }
@@ -160,7 +160,7 @@ struct ExchangeTests {
         #expect(bench.answers.current == [202])
     }
 
-    @Test func finishingHasTheDeadlineToo() {
+    @Test func finishingAHoldHasADeadline() {
         let wait = TestWait()
         let outcome = held(wait) { [bench] in
             await bench.loop.sleep(for: .seconds(6))
@@ -175,7 +175,7 @@ struct ExchangeTests {
         #expect(bench.ends.current == 1)
     }
 
-    @Test func aHoldEndsWhenNothingIsHeldAnyMore() {
+    @Test func holdEndsAtShutdown() {
         let wait = TestWait()
         let outcome = held(wait) { Response(status: 200) }
         let exchange = bench.start { outcome }
@@ -187,7 +187,7 @@ struct ExchangeTests {
         #expect(bench.ends.current == 1)
     }
 
-    @Test func nothingIsHeldAnyMoreWhenItComesToThat() {
+    @Test func holdAfterShutdownEndsAtOnce() {
         let wait = TestWait()
         let outcome = held(wait) { Response(status: 200) }
         let exchange = bench.start { [bench] in
@@ -203,7 +203,7 @@ struct ExchangeTests {
         #expect(bench.ends.current == 1)
     }
 
-    @Test func aStreamThatGoesCancelsTheWait() {
+    @Test func closedStreamCancelsTheHold() {
         let wait = TestWait()
         let outcome = held(wait) { Response(status: 200) }
         let exchange = bench.start { outcome }
@@ -216,7 +216,7 @@ struct ExchangeTests {
         #expect(bench.ends.current == 1)
     }
 
-    @Test func aStreamThatGoesWhileTheWorkRunsLetsItRun() {
+    @Test func closedStreamLetsRunningWorkFinish() {
         let wait = TestWait()
         let outcome = held(wait) { Response(status: 200) }
         let exchange = bench.start { [bench] in

@@ -6,7 +6,7 @@ import World
 @testable import HTTP2
 
 /// Many holds that end at once.
-struct HoldEndsTests {
+struct HeldRequestCompleterTests {
     /// Ends under way, and whose answers came in which order.
     private struct Course {
         var running = 0
@@ -55,7 +55,7 @@ struct HoldEndsTests {
         }
     }
 
-    @Test func fewEndAtATimeAndAnotherOwnerDoesNotWaitForAll() {
+    @Test func holdsEndInSmallBatchesPerOwner() {
         let waits = (0..<1000).map { _ in TestWait() }
         let exchanges = waits.map { hold("flood", $0, takes: .milliseconds(1)) }
         let other = TestWait()
@@ -71,7 +71,7 @@ struct HoldEndsTests {
         #expect((course.answered.firstIndex(of: "other") ?? .max) <= 2 * HeldRequestCompleter.atOnce)
     }
 
-    @Test func aTurnBeginsNoMoreThanItsPortionThoughTheyEndAtOnce() {
+    @Test func turnCompletesOnlyOneBatch() {
         let waits = (0..<1000).map { _ in TestWait() }
         let exchanges = waits.map { hold("flood", $0, takes: .zero) }
         for wait in waits { wait.fire() }
@@ -85,7 +85,7 @@ struct HoldEndsTests {
         #expect(course.current.answered.count == 1000)
     }
 
-    @Test func whoGoesAwayBeforeItsTurnCostsNoEnd() {
+    @Test func cancelledHoldCostsNothing() {
         let waits = (0..<200).map { _ in TestWait() }
         let exchanges = waits.map { hold("flood", $0, takes: .milliseconds(1)) }
         for wait in waits { wait.fire() }

@@ -13,8 +13,8 @@ import World
 @testable import API
 
 /// Phones without a certificate: the `DPoP` field in its place.
-struct ProofTests {
-    @Test func aPhoneNeedsNoCertificate() async throws {
+struct DPoPTests {
+    @Test func dpopReplacesTheClientCertificate() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "certificate", "number": "0"])
         let website = try await rig.relay.website("bank", policies: ["answers": "certificate", "number": "0"])
@@ -48,7 +48,7 @@ struct ProofTests {
     }
 
     /// `proof: certificate` tells the website that there was one. A proof here is over the request's head alone.
-    @Test(arguments: ["/success", "/failure"]) func aPlainAnswerNeedsTheCertificate(path: String) async throws {
+    @Test(arguments: ["/success", "/failure"]) func plainAnswerNeedsTheCertificate(path: String) async throws {
         let rig = try await APIRig()
         let website = try await rig.relay.website("shop", policies: ["answers": "certificate", "number": "0"])
         let bound = try await rig.relay.enrolled("bob", at: website)
@@ -66,7 +66,7 @@ struct ProofTests {
     }
 
     /// Whoever never saw the answer of `/verify` is a stranger to it in the end, and without a certificate.
-    @Test func aPhoneThatWasBoundUnheardLearnsIt() async throws {
+    @Test func phoneLearnsOfABindingWhoseAnswerWasLost() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (token, code) = try await shop.register("bob")
@@ -89,7 +89,7 @@ struct ProofTests {
         #expect(refused.status == 401 && refused.asks == "invalid_dpop_proof")
     }
 
-    @Test func whatMeansTheSameIsTaken() async throws {
+    @Test func equivalentSpellingsOfTheURIAreAccepted() async throws {
         let rig = try await APIRig()
         let phone = try await rig.bound("bob", at: "shop")
         let changes: [(inout JSONObject) -> Void] = [
@@ -103,7 +103,7 @@ struct ProofTests {
         }
     }
 
-    @Test func aProofIsUsedOnceAndDiesWithItsNonce() async throws {
+    @Test func proofIsSingleUseAndExpiresWithItsNonce() async throws {
         let rig = try await APIRig()
         let phone = try await rig.bound("bob", at: "shop")
         let other = try await rig.bound("ann", at: "bank")
@@ -128,7 +128,7 @@ struct ProofTests {
     }
 
     /// Its memory ends with a process: what the process before may have taken is not taken after it.
-    @Test func aRestartForgetsNoProof() async throws {
+    @Test func restartDoesNotAllowReplay() async throws {
         let rig = try await APIRig()
         let phone = try await rig.bound("bob", at: "shop")
         rig.relay.time.advance(by: .seconds(60))
@@ -173,7 +173,7 @@ struct ProofTests {
     }
 
     /// Nor does a clock that was wrong for a while.
-    @Test func aClockThatWasAheadForgetsNoProof() async throws {
+    @Test func clockThatWasAheadDoesNotAllowReplay() async throws {
         let rig = try await APIRig()
         let phone = try await rig.bound("bob", at: "shop")
         var used: [String] = []
@@ -194,7 +194,7 @@ struct ProofTests {
     }
 
     /// One phone cannot fill the memory of the relay, nor take another one's share.
-    @Test func proofsAreRationed() async throws {
+    @Test func proofsPerKeyAreLimited() async throws {
         let rig = try await APIRig()
         let phone = try await rig.bound("bob", at: "shop")
         let other = try await rig.bound("ann", at: "bank")
@@ -230,7 +230,7 @@ struct ProofTests {
     }
 
     /// What is unknown and what was revoked are the same, to the byte and to the statement.
-    @Test func unknownKeysAndKeysWithoutRightsAreOne() async throws {
+    @Test func unknownKeyAndInactiveKeyGetTheSameAnswer() async throws {
         let statements = Statements()
         let rig = try await APIRig(noting: statements)
         let revoked = try await rig.bound("bob", at: "shop")
@@ -249,7 +249,7 @@ struct ProofTests {
     }
 
     /// With a proof as with a certificate: another's challenge, another website's and none are one.
-    @Test func whatIsNotYoursDoesNotExist() async throws {
+    @Test func foreignResourceReadsAsNotFoundUnderDPoP() async throws {
         let statements = Statements()
         let rig = try await APIRig(noting: statements)
         let shop = try await rig.site("shop", ["answers": "certificate"])
@@ -280,7 +280,7 @@ struct ProofTests {
     }
 
     /// A held request has proved itself once: what is looked up again is the phone.
-    @Test func aHeldRequestNeedsNoSecondProof() async throws {
+    @Test func heldRequestNeedsNoSecondProof() async throws {
         let rig = try await APIRig()
         let phone = try await rig.bound("bob", at: "shop")
         let shop = Site(rig: rig, certificate: .website("shop"))
@@ -301,7 +301,7 @@ struct ProofTests {
     }
 
     /// And a proof does not become a certificate by being looked up again.
-    @Test func whoHoldsStaysProvedAsBefore() async throws {
+    @Test func heldRequestKeepsItsProof() async throws {
         let rig = try await APIRig()
         let website = try await rig.relay.website("shop")
         let bound = try await rig.relay.enrolled("bob", at: website)

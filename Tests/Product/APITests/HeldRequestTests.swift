@@ -6,7 +6,7 @@ import Testing
 import World
 
 /// `Prefer: wait=N`, and answers that race.
-struct HoldingTests {
+struct HeldRequestTests {
     private let wait = [("prefer", "wait=30")]
 
     private func hold(_ rig: APIRig, _ request: Request) async throws -> Hold {
@@ -14,7 +14,7 @@ struct HoldingTests {
         return hold
     }
 
-    @Test(arguments: ["certificate", "website"]) func anAnswerWakesWhoWaits(answers: String) async throws {
+    @Test(arguments: ["certificate", "website"]) func phoneAnswerEndsTheHeldRequest(answers: String) async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": answers, "number": "0"])
         let (token, phone) = try await shop.enrol("bob")
@@ -37,7 +37,7 @@ struct HoldingTests {
     }
 
     @Test(arguments: [StoreKind.file, .mariadb], [true, false])
-    func anAnswerThroughAnotherRelayWakesWhoWaits(kind: StoreKind, goesAway: Bool) async throws {
+    func phoneAnswerAtAnotherRelayEndsTheHeldRequest(kind: StoreKind, goesAway: Bool) async throws {
         let rig = try await APIRig(kind)
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -56,7 +56,7 @@ struct HoldingTests {
         #expect(told.fields["preference-applied"] == "wait=30")
     }
 
-    @Test func anAnswerBetweenReadingAndWaitingIsNotMissed() async throws {
+    @Test func answerBetweenReadAndHoldIsNotMissed() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -69,7 +69,7 @@ struct HoldingTests {
         #expect(told["reason"] == "denied")
     }
 
-    @Test func theTimeEnds() async throws {
+    @Test func heldRequestEndsAtItsTimeout() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.enrol("bob")
@@ -91,7 +91,7 @@ struct HoldingTests {
         #expect(await shop.send("POST", "/auth", about, fields: wait)["reason"] == "expired")
     }
 
-    @Test func aLaterLoginAndForgettingWakeToo() async throws {
+    @Test func supersededAndDeletedChallengesEndTheHeldRequest() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.enrol("bob")
@@ -104,7 +104,7 @@ struct HoldingTests {
         #expect(await rig.end(two).status == 404)
     }
 
-    @Test func aHeldRequestUnderAKeyIsKeptOnceItIsAnswered() async throws {
+    @Test func heldAnswerIsStoredUnderItsIdempotencyKey() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["number": "0"])
         let (_, phone) = try await shop.enrol("bob")
@@ -128,7 +128,7 @@ struct HoldingTests {
             ("wait=5", "5"), ("wait=600", "60"), ("respond-async, wait=\"7\"", "7"), ("WAIT = 8; x=y", "8"),
             ("wait=0", "0"),
         ] as [(String, String)])
-    func preferencesThatAreUnderstoodAreApplied(preference: String, seconds: String) async throws {
+    func validPreferWaitIsApplied(preference: String, seconds: String) async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.enrol("bob")
@@ -147,7 +147,7 @@ struct HoldingTests {
     }
 
     @Test(arguments: ["wait", "wait=", "wait=x", "wait=-1", "wait=99999999999999999999", "waiting=5", ""])
-    func otherPreferencesAreNot(preference: String) async throws {
+    func invalidPreferIsIgnored(preference: String) async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.enrol("bob")
@@ -158,7 +158,7 @@ struct HoldingTests {
         #expect(response.fields["preference-applied"] == nil)
     }
 
-    @Test func approvingAndDenyingAtOnceEndsInExactlyOne() async throws {
+    @Test func concurrentApproveAndDenyYieldOneResult() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["number": "0", "login-limit": "1000"])
         let (_, phone) = try await shop.enrol("bob")
@@ -183,7 +183,7 @@ struct HoldingTests {
         #expect(approved > 0 && approved < 1000)
     }
 
-    @Test(arguments: ["/success", "/failure"]) func aSecondAnswerIsDecidedAlready(path: String) async throws {
+    @Test(arguments: ["/success", "/failure"]) func secondAnswerIsRefusedAsAlreadyDecided(path: String) async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["number": "0"])
         let (_, phone) = try await shop.enrol("bob")

@@ -6,10 +6,10 @@ import TestSupport
 import Testing
 
 /// A request that comes again under its Idempotency-Key.
-struct RepeatTests {
+struct IdempotencyTests {
     private func key(_ text: String) -> [(String, String)] { [("idempotency-key", text)] }
 
-    @Test func theAnswerIsTheSameAndNothingHappensTwice() async throws {
+    @Test func repeatedRequestGetsTheSameAnswerAndChangesNothing() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.enrol("bob")
@@ -31,7 +31,7 @@ struct RepeatTests {
         #expect(await shop.send("POST", "/login", body)["challenge"] != first["challenge"])
     }
 
-    @Test func anythingElseUnderTheKeyIsAMismatch() async throws {
+    @Test func differentBodyUnderTheKeyIsAMismatch() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.register("bob")
@@ -67,7 +67,7 @@ struct RepeatTests {
         #expect(try rig.relay.count("SELECT count(*) FROM activation") == 2)
     }
 
-    @Test func refusalsAreKeptTooButNotThoseThatMayPass() async throws {
+    @Test func finalRefusalsAreStoredAndTemporaryOnesAreNot() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let nobody: JSONObject = ["username": "bob"]
@@ -89,7 +89,7 @@ struct RepeatTests {
         #expect(await shop.send("POST", "/backup", guess, fields: key("h")).status == 200)
     }
 
-    @Test func theFirstIsStillRunning() async throws {
+    @Test func repetitionOfARunningRequestIsAConflict() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.register("bob")
@@ -109,7 +109,7 @@ struct RepeatTests {
         #expect(try rig.relay.count("SELECT count(*) FROM challenge") == 1)
     }
 
-    @Test func aRequestThatTheStoreLetDownMayComeAgain() async throws {
+    @Test func requestThatFailedInTheStoreCanBeRepeated() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.register("bob")
@@ -123,7 +123,7 @@ struct RepeatTests {
         #expect(try rig.relay.count("SELECT count(*) FROM idempotency WHERE state = 'done'") == 1)
     }
 
-    @Test func twoAtOnceAreOne() async throws {
+    @Test func concurrentRepetitionsRunOnce() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.register("bob")
@@ -142,7 +142,7 @@ struct RepeatTests {
     }
 
     @Test(arguments: ["", "with space", "ü", String(repeating: "k", count: 256)])
-    func keysAreVisibleASCII(text: String) async throws {
+    func idempotencyKeyMustBeVisibleASCII(text: String) async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let response = await shop.send("POST", "/register", ["username": "bob"], fields: key(text))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import API
 
-struct DescriptionTests {
+struct OpenAPITests {
     @Test func everyRouteIsDescribed() async throws {
         let rig = try await APIRig()
         let response = await rig.stranger.send("GET", "/openapi.json")
@@ -34,7 +34,7 @@ struct DescriptionTests {
         #expect(show?["parameters"]?.array?.first?.object?["in"] == "path")
     }
 
-    @Test func everyProblemHasAnErrorsStatus() {
+    @Test func everyProblemHasAnErrorStatus() {
         for code in Problem.Code.allCases {
             #expect((400...599).contains(code.status))
             #expect(!code.title.isEmpty)

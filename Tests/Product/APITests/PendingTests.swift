@@ -27,7 +27,7 @@ struct PendingTests {
         await site.send("POST", "/auth", ["challenge": .string(challenge)])["steps"]?.array?.first?.object
     }
 
-    @Test func itHoldsEverythingToShowAndToSign() async throws {
+    @Test func pendingChallengeContainsContextAndNonce() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["number": "0"])
         let (_, phone) = try await shop.enrol("bob")
@@ -74,7 +74,7 @@ struct PendingTests {
         #expect(challenges(await phone.send("POST", "/pending")) == [])
     }
 
-    @Test func lookingIsSeenOnceAndAQuietChallengeToo() async throws {
+    @Test func firstPollMarksTheStepSeenAlsoForQuietChallenges() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["push-limit": "1"])
         let (_, phone) = try await shop.enrol("bob")
@@ -101,7 +101,7 @@ struct PendingTests {
     }
 
     /// A push that was settled after the phone had looked leaves the step as it is.
-    @Test func whatWasSeenIsNotSentAfterwards() async throws {
+    @Test func seenChallengeIsNotPushedAfterwards() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -117,7 +117,7 @@ struct PendingTests {
         #expect(await step(shop, challenge)?["state"] == "seen")
     }
 
-    @Test func aLoginWakesWhoWaits() async throws {
+    @Test func newChallengeEndsTheHeldPoll() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -148,7 +148,7 @@ struct PendingTests {
     }
 
     /// The relay hears of its own logins a second time, with those of its neighbours: by then they may be over.
-    @Test func anOldLoginIsNoNews() async throws {
+    @Test func knownChallengeDoesNotEndTheHeldPoll() async throws {
         let rig = try await APIRig(.file)
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -168,7 +168,7 @@ struct PendingTests {
     }
 
     /// Who is woken for nothing gives way to who came meanwhile: the newest of a phone waits, and nobody else.
-    @Test func whoIsHeldAgainTakesNobodysPlace() async throws {
+    @Test func repeatedPollOfAPhoneReplacesOnlyItsOwn() async throws {
         let rig = try await APIRig(.file)
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -186,7 +186,7 @@ struct PendingTests {
         #expect(challenges(await rig.end(second)) == [next])
     }
 
-    @Test func theTimeEndsAndSoDoesAChallenge() async throws {
+    @Test func heldPollEndsAtTimeoutAndAtChallengeExpiry() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -202,7 +202,7 @@ struct PendingTests {
         #expect(rig.relay.relay.waits.count == 0)
     }
 
-    @Test func theNewestOfAPhoneWins() async throws {
+    @Test func newestHeldPollOfAPhoneWins() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -221,7 +221,7 @@ struct PendingTests {
         others.wait.cancel()
     }
 
-    @Test func whoIsUnboundMeanwhileIsToldNothing() async throws {
+    @Test func heldPollOfAnUnboundPhoneReturnsNothing() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -236,7 +236,7 @@ struct PendingTests {
     }
 
     /// A held request is a value: nothing runs for it, and only who is concerned is woken.
-    @Test func aThousandWaitAndOneIsWoken() async throws {
+    @Test func oneOfAThousandHeldPollsIsWoken() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.enrol("bob")

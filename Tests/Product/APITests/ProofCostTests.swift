@@ -38,7 +38,7 @@ struct ProofCostTests {
         #expect(statements.take().count == 1)
     }
 
-    @Test func senderOfUnknownKeysIsLimitedAndNobodyElse() async throws {
+    @Test func onlyTheSenderOfUnknownKeysIsLimited() async throws {
         let statements = Statements()
         let rig = try await APIRig(noting: statements)
         let phone = try await rig.bound("bob", at: "shop")
@@ -66,7 +66,7 @@ struct ProofCostTests {
     }
 
     /// Which phones are bound cannot be learned by proofs with other people's keys.
-    @Test func wrongSignatureAndUnknownKeyAreOne() async throws {
+    @Test func wrongSignatureAndUnknownKeyGetTheSameAnswer() async throws {
         let rig = try await APIRig()
         let known = try await rig.bound("bob", at: "shop")
         let unseen = try await rig.bound("ann", at: "bank")
@@ -82,7 +82,7 @@ struct ProofCostTests {
     }
 
     /// A refusal a moment ago does not hide that the key was bound since.
-    @Test func keyThatIsBoundIsKnownAtOnce() async throws {
+    @Test func newlyBoundKeyIsKnownAtOnce() async throws {
         let rig = try await APIRig(.file)
         let neighbour = try await APIRig(beside: rig)
         // Until then it takes no nonces of others.

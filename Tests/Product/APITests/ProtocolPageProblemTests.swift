@@ -7,7 +7,7 @@ import Testing
 @testable import API
 
 /// docs/device-protocol.md: what it says of refusals, against the relay's.
-struct ProtocolPageProblems {
+struct ProtocolPageProblemTests {
     private let page: String
 
     init() throws {
@@ -15,7 +15,7 @@ struct ProtocolPageProblems {
         page = try TextFile.read("\(root)/docs/device-protocol.md")
     }
 
-    @Test func showsAWholeRefusal() async throws {
+    @Test func protocolPageShowsACompleteRefusal() async throws {
         let rig = try await APIRig()
         let refused = await rig.stranger.send(
             "POST", "/verify", ["id_token": "x", "activation_code": "x", "proof": "x", "platform": "phone"])
@@ -24,7 +24,7 @@ struct ProtocolPageProblems {
     }
 
     /// A code that a phone cannot get is no phone's business.
-    @Test func namesEveryCodeThatAPhoneCanGet() {
+    @Test func protocolPageNamesEveryPhoneErrorCode() {
         let others: Set<Problem.Code> = [
             .approvalRequired, .codesLocked, .shownOnce, .idempotencyMismatch,
         ]
@@ -33,7 +33,7 @@ struct ProtocolPageProblems {
         }
     }
 
-    @Test func refusesAnUnknownMemberAsThePageSays() async throws {
+    @Test func unknownMemberIsRefusedAsTheProtocolPageSays() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "certificate"])
         let (_, phone) = try await shop.enrol("bob")
@@ -47,7 +47,7 @@ struct ProtocolPageProblems {
         }
     }
 
-    @Test func aLockedUsersPhoneSeesNothing() async throws {
+    @Test func phoneOfALockedUserSeesNoChallenge() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "certificate", "guesses": "1"])
         let (_, phone) = try await shop.enrol("bob")
@@ -63,7 +63,7 @@ struct ProtocolPageProblems {
         #expect(pending.status == 200 && pending["pending"] == [])
     }
 
-    @Test func revocationCodesAreAsThePageSays() async throws {
+    @Test func revocationCodesMatchTheProtocolPage() async throws {
         #expect(page.contains("that can be no code: they have 20 letters, digits, `-` and `_` |"))
         let rig = try await APIRig()
         let shop = try await rig.site("shop")

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Phones without a push token, as they say so.
-struct SelfAskingTests {
+struct PullTests {
     struct Case: Sendable {
         let sent: String?
         let signed: String?
@@ -19,7 +19,7 @@ struct SelfAskingTests {
         Case(sent: "abcd", signed: nil, isBound: false), Case(sent: "abcd", signed: "", isBound: false),
         Case(sent: nil, signed: "abcd", isBound: false), Case(sent: "", signed: "abcd", isBound: false),
     ])
-    func aPhoneSaysThatItAsksByItself(_ example: Case) async throws {
+    func phoneWithoutPushTokenUsesPull(_ example: Case) async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (token, code) = try await shop.register("bob")
@@ -37,7 +37,7 @@ struct SelfAskingTests {
         #expect(await shop.send("GET", "/user/bob")["factors"] == kinds)
     }
 
-    @Test func aPhoneWithAPushTokenIsPushedForAllOfThem() async throws {
+    @Test func onePhoneWithAPushTokenMakesTheFactorPush() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "certificate", "further-factors": "website"])
         let (token, code) = try await shop.register("bob")
@@ -48,7 +48,7 @@ struct SelfAskingTests {
     }
 
     /// Its push token is of no use here: what the website is told of the user is what a login would say.
-    @Test func aPhoneOfAnotherPushServiceAsksByItself() async throws {
+    @Test func phoneWithoutAPushServiceHereUsesPull() async throws {
         let rig = try await APIRig()
         rig.relay.pushes.serveOnly { _, token in token == "abcd" }
         let shop = try await rig.site("shop", ["answers": "certificate", "further-factors": "website"])
@@ -63,7 +63,7 @@ struct SelfAskingTests {
     }
 
     /// What only the website keeps of a user, from before there were phones with keys, spoils no login of such a phone.
-    @Test func aWrongTokenOfNoKeyMattersWhereNobodyCanAsk() async throws {
+    @Test func invalidPushTokenOfAKeylessPhoneIsUndeliverable() async throws {
         let rig = try await APIRig()
         rig.relay.pushes.serveOnly { _, token in token == "abcd" }
         let shop = try await rig.site("shop", ["answers": "website", "further-factors": "website"])
@@ -78,7 +78,7 @@ struct SelfAskingTests {
     }
 
     /// As when the person takes the permission to send pushes back.
-    @Test func aPhoneCanGiveItsPushTokenUp() async throws {
+    @Test func phoneCanRemoveItsPushToken() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "certificate"])
         let (token, code) = try await shop.register("bob")
@@ -100,7 +100,7 @@ struct SelfAskingTests {
     }
 
     /// A phone that its website keeps has no key to ask with.
-    @Test func aWebsitesPhoneNeedsAPushToken() async throws {
+    @Test func phoneBoundByTheWebsiteNeedsAPushToken() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "website"])
         let (token, _) = try await shop.register("bob")

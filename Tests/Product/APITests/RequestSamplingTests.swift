@@ -9,11 +9,11 @@ import World
 
 @Suite struct RequestSamplingTests {
     private func lines(_ rig: APIRig, _ event: String) -> [String] {
-        rig.relay.sink.lines.filter { WatchedSink.isOf(event, $0) }
+        rig.relay.sink.lines.filter { ObservedSink.isOf(event, $0) }
     }
 
     /// All refusals of nobody are either written or counted, and a flood of one kind does not hide another.
-    @Test func aFloodOfAnonymousRefusalsIsCounted() async throws {
+    @Test func anonymousRefusalsAreSampledAndCounted() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = rig.relay.sink.drain()

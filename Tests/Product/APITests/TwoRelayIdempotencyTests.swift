@@ -13,7 +13,7 @@ import World
 @testable import API
 
 /// Two relays over one store, and callers who come to either.
-@Suite(.mayBlock) struct NeighbourTests {
+@Suite(.mayBlock) struct TwoRelayIdempotencyTests {
     /// Both know of each other, and have been running for a while.
     private func pair() async throws -> (APIRig, APIRig) {
         let one = try await APIRig(.mariadb)
@@ -35,7 +35,7 @@ import World
         #expect(try rig.relay.count("SELECT count(*) FROM relay") == 1)
     }
 
-    @Test func oneRequestAtBothAtOnceIsRunOnce() async throws {
+    @Test func sameRequestAtTwoRelaysRunsOnce() async throws {
         let (one, two) = try await pair()
         let shop = try await one.site("shop")
         let there = Site(rig: two, certificate: shop.certificate)
@@ -67,7 +67,7 @@ import World
     private static func ends(_ sql: String) -> Bool { sql.contains("idempotency SET") && !sql.contains("SET mac") }
 
     /// It has asked, and died before it could say so.
-    @Test func whatADeadRelayHadBegunIsFinishedByTheOther() async throws {
+    @Test func requestOfADeadRelayIsFinishedByAnother() async throws {
         let (one, two) = try await pair()
         let shop = try await one.site("shop")
         let there = Site(rig: two, certificate: shop.certificate)
@@ -91,7 +91,7 @@ import World
 
     /// A relay that could not tell the store that a request had ended tells it later: at the others it would run for as
     /// long as that relay lives.
-    @Test func whatEndedUnheardIsReleasedLater() async throws {
+    @Test func unansweredIdempotentRequestIsReleasedLater() async throws {
         let (one, two) = try await pair()
         let shop = try await one.site("shop")
         let there = Site(rig: two, certificate: shop.certificate)
@@ -121,7 +121,7 @@ import World
     }
 
     /// Each relay remembers the proofs that it has taken itself. What they change is changed once all the same.
-    @Test func aProofChangesNothingASecondTimeElsewhere() async throws {
+    @Test func replayedProofAtAnotherRelayChangesNothing() async throws {
         let (one, two) = try await pair()
         let website = try await one.relay.website("shop")
         let bound = try await one.relay.enrolled("bob", at: website)

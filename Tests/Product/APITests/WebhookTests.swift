@@ -6,12 +6,12 @@ import TestSupport
 import Testing
 
 /// A website that is called learns what one that asks learns.
-struct CallbackTests {
+struct WebhookTests {
     enum End: CaseIterable {
         case approved, denied, wrongNumber, cancelled, superseded, expired
     }
 
-    @Test(arguments: End.allCases) func whatIsToldIsWhatAuthSays(end: End) async throws {
+    @Test(arguments: End.allCases) func loginDecidedWebhookEqualsAuthAnswer(end: End) async throws {
         let rig = try await APIRig()
         let shop = try await rig.site(
             "shop", ["login-limit": "1000"], callback: "https://shop.example/hook")

@@ -4,7 +4,7 @@ import World
 
 @testable import Domain
 
-@Suite struct TextLimitTests {
+@Suite struct SMSLimitTests {
     private static let user = UserID([UInt8](repeating: 7, count: 16))
     private static let now = Timestamp(rfc3339: "2026-11-22T09:59:59.999Z")
 
@@ -16,16 +16,16 @@ import World
             ("+35312345678", "+353"), ("+971501234567", "+971"), ("+8801712345678", "+880"), ("+420601123456", "+420"),
             ("+8613912345678", "+86"), ("+88213300655", "+882"), ("+211912345678", "+211"), ("+590690123456", "+590"),
         ])
-    func countries(_ number: String, _ country: String) {
+    func countryPrefixIsDerivedFromANumber(_ number: String, _ country: String) {
         #expect(NumberPrefix.country(of: number).text == country)
     }
 
-    @Test(arguments: ["+", "+1", "+49", "+4915112"]) func prefixes(_ text: String) {
+    @Test(arguments: ["+", "+1", "+49", "+4915112"]) func validNumberPrefixesAreAccepted(_ text: String) {
         #expect(NumberPrefix(text)?.text == text)
     }
 
     @Test(arguments: ["", "49", "+0", "+049", "+49 1", "+49151123", "++49", "+٤٩", "-49"])
-    func noPrefixes(_ text: String) { #expect(NumberPrefix(text) == nil) }
+    func malformedNumberPrefixesAreRefused(_ text: String) { #expect(NumberPrefix(text) == nil) }
 
     @Test func onlyAllowedNumbersAreCharged() throws {
         let user = try #require(Self.user)
@@ -40,7 +40,7 @@ import World
         #expect(SMSLimits(allowed: []).charge(user: user, to: "+4915112345678", at: now) == nil)
     }
 
-    @Test func whatTheSettingsNameIsCountedByItself() throws {
+    @Test func configuredPrefixIsCountedSeparately() throws {
         let named = ["+49", "+4915", "+4"].compactMap { NumberPrefix($0) }
         let limits = SMSLimits(allowed: [.all], counted: named)
         #expect(limits.prefix(of: "+4915112345678").text == "+4915")
@@ -49,7 +49,7 @@ import World
         #expect(limits.prefix(of: "+420601123456").text == "+420")
     }
 
-    @Test func aMessageCountsForItsUserItsCountryAndTheDay() throws {
+    @Test func messageCountsForUserCountryAndDay() throws {
         let limits = SMSLimits(userHour: 1, userDay: 2, prefixHour: 3, prefixDay: nil, day: 5)
         let user = try #require(Self.user)
         let now = try #require(Self.now)

@@ -10,9 +10,9 @@ import World
 @testable import Relay
 
 /// Users are told by mail of what happens to their accounts.
-@Suite(.timeLimit(.minutes(5)), .mayBlock) struct NewsTests {
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct AccountEventMailTests {
     /// Ada has bound a phone just now.
-    private struct Scene {
+    private struct Fixture {
         let rig: RelayRig
         let shop: Website
         let ada: Person
@@ -40,8 +40,8 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func whatHappensIsTold(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: StoreKind.all) func accountEventsAreMailed(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let rig = scene.rig
         let boundAt = rig.time.now()
         try await rig.round(after: .seconds(1))
@@ -67,7 +67,7 @@ import World
         #expect(lines.allSatisfy { !$0.contains("example.com") })
     }
 
-    @Test(arguments: StoreKind.all) func aReportOfFraudIsTold(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func fraudReportIsMailed(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.shop("shop", ["answers": "signed", "number": "0"])
         let ada = try await Person.registered("ada", at: shop, rig, email: "ada@example.com")
@@ -86,9 +86,9 @@ import World
     }
 
     /// Where codes go, rather than what the website once gave.
-    @Test(arguments: StoreKind.all) func theConfirmedAddressIsTold(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func eventMailGoesToTheConfirmedAddress(kind: StoreKind) async throws {
         for email in ["old@example.com", nil] {
-            let scene = try await Scene(kind, email: email)
+            let scene = try await Fixture(kind, email: email)
             let user = scene.phone.user
             // With an address from /register there is a factor already.
             if email == nil {
@@ -105,8 +105,8 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func itIsTriedForADayAndThenDead(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: StoreKind.all) func eventMailIsRetriedForADayAndThenDead(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let rig = scene.rig
         rig.mails.answer(.undeliverable("wrong password"))
         rig.mails.answerOtherwise { _ in .retryAfter(nil, "421 busy") }
@@ -124,8 +124,8 @@ import World
     }
 
     /// Metrics and operators see what is late and what is dead; a month later it is gone.
-    @Test(arguments: StoreKind.all) func theDeadAreCountedAndGoInTheEnd(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: StoreKind.all) func deadLettersAreCountedAndFinallyDeleted(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let rig = scene.rig
         rig.time.advance(by: .seconds(90))
         try await rig.on { relay in await relay.tidy() }
@@ -144,8 +144,8 @@ import World
         #expect(try scene.mails() == 0)
     }
 
-    @Test(arguments: StoreKind.all) func whatAnAddressNeverTakesIsDeadAtOnce(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: StoreKind.all) func permanentlyRefusedEventMailIsDeadAtOnce(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         scene.rig.mails.answer(.refused("550 no such user"))
         try await scene.rig.round(after: .seconds(1))
         #expect(try scene.mails("due_at IS NULL AND dead_at IS NOT NULL AND reason = '550 no such user'") == 1)
@@ -153,8 +153,8 @@ import World
     }
 
     /// A later installation has no use for it, and an operator cannot do anything about it.
-    @Test(arguments: StoreKind.all) func nothingIsLeftWhereNoMailIsSetUp(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: StoreKind.all) func eventMailIsDroppedWithoutAMailServer(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let other = try scene.rig.another()
         let errand = try #require(
             OutboxEntryID(try scene.rig.text("SELECT lower(hex(id)) FROM outbox WHERE kind = 'mail'")))
@@ -168,8 +168,8 @@ import World
         #expect(lines.count == 1 && lines[0].contains("level=info event=mail.undeliverable"), "\(lines)")
     }
 
-    @Test(arguments: StoreKind.all) func nobodyIsBuriedUnderMails(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: StoreKind.all) func eventMailsPerUserAreLimited(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let rig = scene.rig
         rig.mails.answer(.retryAfter(nil, "busy"))
         for _ in 0..<12 { try await scene.lockAndUnlock() }
@@ -191,8 +191,8 @@ import World
         #expect(rig.mails.sent.filter { $0.to == "ada@example.com" }.count == NotificationBudget.most + 2)
     }
 
-    @Test(arguments: StoreKind.all) func whoIsForgottenIsToldNothing(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: StoreKind.all) func deletedUserGetsNoEventMail(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let shop = scene.shop
         try await scene.rig.on { relay in try await relay.forget(username: "ada", by: shop) }
         try await scene.rig.round(after: .seconds(1))

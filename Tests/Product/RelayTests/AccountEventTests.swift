@@ -5,7 +5,7 @@ import Testing
 import World
 
 /// What websites and users are to be told of is written down with the change, once.
-@Suite(.mayBlock) struct AnnouncementTests {
+@Suite(.mayBlock) struct AccountEventTests {
     private func told(_ rig: RelayRig, _ event: String) throws -> [Int64] {
         try ["callback", "mail"].map {
             try rig.count(
@@ -13,7 +13,7 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func bindingAndUnbindingAreAnnounced(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func bindingAndUnbindingCreateEvents(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.shop("shop", ["number": "0"], callback: "https://shop.example/hook")
         let person = try await Person.registered("ada", at: shop, rig, email: "ada@example.com")
@@ -44,7 +44,7 @@ import World
         #expect(try told(rig, "device.bound") == [2, 0])
     }
 
-    @Test(arguments: StoreKind.all) func thePhoneThatAWebsiteBindsIsAnnouncedOnce(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func bindingByTheWebsiteCreatesOneEvent(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.shop("shop", ["answers": "website"], callback: "https://shop.example/hook")
         let person = try await Person.registered("ada", at: shop, rig)

@@ -8,9 +8,11 @@ import World
 @testable import Relay
 
 /// What somebody was told as the end of a challenge stays its end.
-@Suite(.timeLimit(.minutes(5)), .mayBlock) struct EndTests {
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct ChallengeEndTests {
     /// An approval that was judged in time and has waited for the store since.
-    private func approveFromBefore(_ asked: OpenedChallenge, _ cast: Cast) async throws -> ChallengeEndResult? {
+    private func approveFromBefore(_ asked: OpenedChallenge, _ cast: TwoWebsitesFixture) async throws
+        -> ChallengeEndResult?
+    {
         let closing = ChallengeEnd(
             challenge: asked.challenge,
             life: ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: asked.expiresAt),
@@ -21,8 +23,8 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func whatTheWebsiteWasToldHasExpiredIsNotApproved(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func challengeReportedExpiredCannotBeApproved(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let asked = try await cast.ask()
         cast.rig.time.advance(by: .seconds(300))
         #expect(try await cast.told(asked).reason == .expired)
@@ -30,8 +32,8 @@ import World
         #expect(try await cast.told(asked).reason == .expired)
     }
 
-    @Test(arguments: StoreKind.all) func whatThePhoneWasToldHasExpiredIsNotApproved(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func challengeExpiredForThePhoneCannotBeApproved(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let asked = try await cast.ask()
         cast.rig.time.advance(by: .seconds(300))
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
@@ -40,8 +42,8 @@ import World
         #expect(try await approveFromBefore(asked, cast) == nil)
     }
 
-    @Test(arguments: StoreKind.all) func whatBackupWasToldHasExpiredIsNotApproved(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func challengeExpiredAtBackupCannotBeApproved(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let asked = try await cast.ask()
         cast.rig.time.advance(by: .seconds(300))
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
@@ -54,16 +56,16 @@ import World
     }
 
     /// The other way round: the approval was first, and whoever asks afterwards is told so.
-    @Test(arguments: StoreKind.all) func whatWasApprovedInTimeIsTold(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func timelyApprovalIsReported(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let asked = try await cast.ask()
         cast.rig.time.advance(by: .seconds(300))
         #expect(try await approveFromBefore(asked, cast) != nil)
         #expect(try await cast.told(asked).result == .success)
     }
 
-    @Test(arguments: StoreKind.all) func whatHasExpiredIsNotSupersededAfterwards(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func expiredChallengeIsNotSuperseded(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let asked = try await cast.ask()
         cast.rig.time.advance(by: .seconds(300))
         _ = try await cast.ask()
@@ -74,8 +76,8 @@ import World
         #expect(try await cast.told(asked).reason == .expired)
     }
 
-    @Test(arguments: StoreKind.all) func whatHasExpiredIsNotLockedAfterwards(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func expiredChallengeIsNotFailedByALock(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let asked = try await cast.ask()
         cast.rig.time.advance(by: .seconds(300))
         #expect(try await cast.lock())
@@ -83,7 +85,7 @@ import World
     }
 
     /// Approvals end with a phone that may have given them.
-    @Test(arguments: StoreKind.all) func whatHasExpiredIsNotCancelledAfterwards(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func expiredChallengeIsNotCancelled(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.shop("shop", ["number": "0"])
         let person = try await Person.registered("ada", at: shop, rig)
@@ -100,8 +102,8 @@ import World
 
     // MARK: Everybody learns of it
 
-    @Test(arguments: StoreKind.all) func everyEndIsInTheAuditAndInTheLog(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func everyEndIsAuditedAndLogged(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let superseded = try await cast.ask()
         let locked = try await cast.ask()
         #expect(try await cast.lock())
@@ -119,8 +121,8 @@ import World
     }
 
     /// The store did not say in time whether it was written: whoever waits looks for himself.
-    @Test func anEndOfWhichNobodyKnowsWakesWhoWaits() async throws {
-        let cast = try await Cast(.memory)
+    @Test func unknownEndAnswersTheHeldRequest() async throws {
+        let cast = try await TwoWebsitesFixture(.memory)
         let asked = try await cast.ask()
         let ticket = cast.rig.relay.waits.ticket(for: .challenge(asked.challenge))
         let life = ChallengeLife(state: .cancelled, decision: nil, reason: .cancelled, expiresAt: asked.expiresAt)
@@ -136,8 +138,8 @@ import World
     }
 
     /// Its website was edited between the two tries: the phone was told two digits.
-    @Test(arguments: StoreKind.all) func aRepeatedLoginNamesTheNumberThatWasStored(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func repeatedLoginReturnsTheStoredNumber(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let rig = cast.rig
         let operation = rig.relay.operations.new()
         let login: @Sendable (Website, Domain.Operation) async throws -> OpenedChallenge = { website, operation in

@@ -7,7 +7,7 @@ import World
 @testable import Relay
 
 /// What is found of the changes that others write, in whatever order they come to be seen.
-struct WatchTests {
+struct ChangeFeedTests {
     /// Changes that are there once they were committed.
     private final class Changes: ChangeStore {
         private struct State {
@@ -53,7 +53,7 @@ struct WatchTests {
         }
     }
 
-    private final class Eye {
+    private final class ChangeFeedBench {
         let changes = Changes()
         let watch = ChangeFeed()
         let time = TestTime()
@@ -74,8 +74,8 @@ struct WatchTests {
         }
     }
 
-    @Test func findsEachChangeOnce() async throws {
-        let eye = Eye()
+    @Test func eachChangeIsFoundOnce() async throws {
+        let eye = ChangeFeedBench()
         eye.changes.commit(5000)
         _ = try await eye.second()
         eye.changes.commit(5001, 5002)
@@ -85,8 +85,8 @@ struct WatchTests {
         for _ in 0..<15 { #expect(try await eye.second() == []) }
     }
 
-    @Test func findsWhatIsSeenLate() async throws {
-        let eye = Eye()
+    @Test func lateCommitIsFound() async throws {
+        let eye = ChangeFeedBench()
         eye.changes.commit(5000)
         _ = try await eye.second()
         // A moment later: at the next look already.
@@ -104,8 +104,8 @@ struct WatchTests {
     }
 
     /// The nodes of a cluster count in steps, each from an offset of its own.
-    @Test func numbersOfSeveralNodesMix() async throws {
-        let eye = Eye()
+    @Test func idsOfSeveralNodesAreMerged() async throws {
+        let eye = ChangeFeedBench()
         eye.changes.commit(1, 2, 3)
         _ = try await eye.second()
         var expected: Set<Int64> = []
@@ -122,16 +122,16 @@ struct WatchTests {
         #expect(found.count == expected.count && Set(found) == expected)
     }
 
-    @Test func whatWasBegunBeforeTheFirstLookIsFound() async throws {
-        let eye = Eye()
+    @Test func changeBegunBeforeTheFirstReadIsFound() async throws {
+        let eye = ChangeFeedBench()
         eye.changes.commit(8, 10)
         _ = try await eye.look()
         eye.changes.commit(9)
         #expect(try await eye.second().contains(9))
     }
 
-    @Test func readsInPages() async throws {
-        let eye = Eye()
+    @Test func changesAreReadInPages() async throws {
+        let eye = ChangeFeedBench()
         eye.changes.commit(5000)
         _ = try await eye.second()
         _ = eye.changes.asked
@@ -141,8 +141,8 @@ struct WatchTests {
     }
 
     /// Where nobody waits, only the mark is kept, once a second; what came meanwhile is not read when somebody does.
-    @Test func whereNobodyWaitsNothingIsRead() async throws {
-        let eye = Eye()
+    @Test func nothingIsReadWithoutHeldRequests() async throws {
+        let eye = ChangeFeedBench()
         eye.changes.commit(5000)
         for number in Int64(0)..<600 {
             eye.changes.commit(5001 + number)
@@ -157,8 +157,8 @@ struct WatchTests {
         #expect(try await eye.look() == [6000])
     }
 
-    @Test func aFailureForgetsNothing() async throws {
-        let eye = Eye()
+    @Test func readFailureLosesNoChange() async throws {
+        let eye = ChangeFeedBench()
         eye.changes.commit(5000)
         _ = try await eye.second()
         eye.changes.commit(5001)
@@ -175,8 +175,8 @@ struct WatchTests {
     }
 
     /// Whoever was held up by the store while it stood still is not late: nobody could look meanwhile.
-    @Test func aTimeInWhichTheStoreStoodStillCountsLittle() async throws {
-        let eye = Eye()
+    @Test func storeOutageBarelyCountsAgainstLateCommits() async throws {
+        let eye = ChangeFeedBench()
         eye.changes.commit(5000)
         _ = try await eye.second()
         eye.changes.commit(5002, 5004)
@@ -194,7 +194,7 @@ struct WatchTests {
     }
 
     /// However many are read, as many are kept as seconds can bring.
-    @Test func whatIsBeyondDoubtIsForgotten() {
+    @Test func settledIDsAreForgotten() {
         var marks = ChangeCursor()
         var now = Instant(nanoseconds: 1)
         marks.skip(to: 0, at: now)

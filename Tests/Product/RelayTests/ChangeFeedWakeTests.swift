@@ -9,17 +9,17 @@ import World
 @testable import Relay
 
 /// What happens at one relay, or by an operator's tool, wakes who waits at another.
-@Suite(.timeLimit(.minutes(5)), .mayBlock) struct ElsewhereTests {
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct ChangeFeedWakeTests {
     /// Stores that more than one process can write to.
     private static let shared: [StoreKind] = [.file, .mariadb]
 
     /// Ada's website and phone wait at a relay on which nothing happens.
-    private struct Stage {
-        let cast: Cast
+    private struct Fixture {
+        let cast: TwoWebsitesFixture
         let away: RelayRig
 
         init(_ kind: StoreKind) async throws {
-            cast = try await Cast(kind)
+            cast = try await TwoWebsitesFixture(kind)
             away = try await RelayRig(beside: cast.rig)
             try await look()
         }
@@ -55,8 +55,10 @@ import World
         case answered, cancelled, expired, superseded, locked, forgotten
     }
 
-    @Test(arguments: shared, End.allCases) func everyEndWakesWhoWaits(kind: StoreKind, end: End) async throws {
-        let stage = try await Stage(kind)
+    @Test(arguments: shared, End.allCases) func everyRemoteEndAnswersTheHeldRequest(kind: StoreKind, end: End)
+        async throws
+    {
+        let stage = try await Fixture(kind)
         let (cast, rig) = (stage.cast, stage.cast.rig)
         let asked = try await cast.ask()
         // It knows of the login.
@@ -84,8 +86,8 @@ import World
         try await stage.expectWoken(woken)
     }
 
-    @Test(arguments: shared) func aLoginWakesAPhone(kind: StoreKind) async throws {
-        let stage = try await Stage(kind)
+    @Test(arguments: shared) func remoteLoginAnswersTheHeldPoll(kind: StoreKind) async throws {
+        let stage = try await Fixture(kind)
         let cast = stage.cast
         let user = cast.first.credential.user
         let others = stage.wait(for: .user(cast.bob.credential.user))
@@ -106,8 +108,8 @@ import World
     }
 
     /// Nobody is asked, so there is nothing that a phone could show.
-    @Test(arguments: shared) func aLoginThatFailsAtOnceWakesNoPhone(kind: StoreKind) async throws {
-        let stage = try await Stage(kind)
+    @Test(arguments: shared) func remoteFailedLoginWakesNoPhone(kind: StoreKind) async throws {
+        let stage = try await Fixture(kind)
         #expect(try await stage.cast.lock())
         let phone = stage.wait(for: .user(stage.cast.first.credential.user))
         let asked = try await stage.cast.ask()
@@ -117,8 +119,8 @@ import World
         phone.ticket.cancel()
     }
 
-    @Test(arguments: shared) func aPhoneThatIsUnboundIsWoken(kind: StoreKind) async throws {
-        let stage = try await Stage(kind)
+    @Test(arguments: shared) func remoteUnbindingAnswersTheHeldPoll(kind: StoreKind) async throws {
+        let stage = try await Fixture(kind)
         let (cast, rig) = (stage.cast, stage.cast.rig)
         let other = stage.wait(for: .phone(cast.second.credential.id))
         let lost = stage.wait(for: .phone(cast.first.credential.id))
@@ -134,8 +136,8 @@ import World
     }
 
     /// What wakes nobody: other steps of the same login.
-    @Test(arguments: shared) func whatIsNoEndWakesNobody(kind: StoreKind) async throws {
-        let stage = try await Stage(kind)
+    @Test(arguments: shared) func remoteStepWakesNobody(kind: StoreKind) async throws {
+        let stage = try await Fixture(kind)
         let (cast, rig) = (stage.cast, stage.cast.rig)
         let asked = try await cast.ask()
         try await stage.look()
@@ -149,8 +151,8 @@ import World
     }
 
     /// MariaDB gives the number when the row is written; another relay's is committed first.
-    @Test func aChangeWithALowerNumberThatIsCommittedLaterWakes() async throws {
-        let stage = try await Stage(.mariadb)
+    @Test func lateCommitWithALowerIDIsNotMissed() async throws {
+        let stage = try await Fixture(.mariadb)
         let (cast, rig) = (stage.cast, stage.cast.rig)
         let asked = try await cast.ask()
         await rig.settled()
@@ -178,7 +180,7 @@ import World
         #expect(woken.isWoken)
     }
 
-    @Test(arguments: shared) func aStoreThatFailsIsToldOnceAndNothingIsMissed(kind: StoreKind) async throws {
+    @Test(arguments: shared) func changeFeedOutageIsLoggedOnceAndMissesNothing(kind: StoreKind) async throws {
         let place = try await kind.fresh()
         let rig = try await RelayRig(over: place, time: TestTime())
         let shop = try await rig.website("shop")

@@ -7,7 +7,7 @@ import World
 @testable import Relay
 
 /// What is in the outbox is done by somebody, and what came of it is written down, whatever the push service says.
-@Suite(.mayBlock) struct LeftoverTests {
+@Suite(.mayBlock) struct DeadRelayTests {
     /// One push has been sent, and the service was busy.
     private func rigWithAPushLeft(_ kind: StoreKind) async throws -> RelayRig {
         let rig = try await RelayRig(kind)
@@ -21,7 +21,7 @@ import World
         return rig
     }
 
-    @Test(arguments: StoreKind.all) func whatABuriedRelayHeldIsDone(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func entriesOfADeadRelayAreDelivered(kind: StoreKind) async throws {
         let rig = try await rigWithAPushLeft(kind)
         // By a relay that was taken for dead, wrote this all the same, and died before it moved its beat again.
         try rig.execute("UPDATE outbox SET holder = x'00000000000000000000000000000001' WHERE kind = 'push'")
@@ -35,7 +35,7 @@ import World
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func whatALivingRelayHoldsIsLeftToIt(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func entriesOfALiveRelayAreNotTaken(kind: StoreKind) async throws {
         let rig = try await rigWithAPushLeft(kind)
         let other = "x'00000000000000000000000000000001'"
         try rig.execute("INSERT INTO relay (id, beat, started_at) VALUES (\(other), 0, '2027-01-01 00:00:00.000')")
@@ -46,7 +46,7 @@ import World
         #expect(rig.pushes.sent.count == 1)
     }
 
-    @Test(arguments: StoreKind.all) func whatThePushServiceSaysFitsItsColumn(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func pushServiceReasonFitsItsColumn(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -60,7 +60,7 @@ import World
         #expect(try rig.count("SELECT count(*) FROM step WHERE state = 'undeliverable'") == 1)
     }
 
-    @Test(arguments: StoreKind.all) func aTokenThatCameMeanwhileIsKept(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func newerPushTokenIsKept(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop", policies: ["answers": "website"])
         let (user, _) = try await rig.on { relay in

@@ -63,7 +63,7 @@ import World
     }
 
     @Test(arguments: StoreKind.all, [60, 300, 600])
-    func itIsKnownInTime(kind: StoreKind, life: Int) async throws {
+    func undeliverablePushIsDetectedWithinAThirdOfTheLifetime(kind: StoreKind, life: Int) async throws {
         for trouble in Trouble.allCases {
             let rig = try await RelayRig(kind)
             rig.pushes.answerOtherwise { [time = rig.time] in trouble.answer($0, time) }
@@ -93,7 +93,7 @@ import World
     /// Its relay died with it, so nobody knows whether the phone has it.
     @Test(
         arguments: StoreKind.all, [PushOutcome.accepted, .retryAfter(.seconds(1), reason: "busy"), .ambiguous("lost")])
-    func whatWasLeftBehindIsTriedOnceMore(kind: StoreKind, outcome: PushOutcome) async throws {
+    func abandonedPushIsRetriedOnce(kind: StoreKind, outcome: PushOutcome) async throws {
         let rig = try await RelayRig(kind)
         rig.pushes.answer(.retryAfter(.seconds(1), reason: "busy"))
         let (asked, shop, _) = try await login(rig, living: 60)
@@ -108,7 +108,7 @@ import World
         #expect(steps.map(\.state) == [outcome == .accepted ? .sent : .undeliverable])
     }
 
-    @Test func theLastTryEndsWithTheChallenge() {
+    @Test func lastAttemptEndsWithTheChallenge() {
         let (asked, expires) = (Timestamp(seconds: 1000), Timestamp(seconds: 1100))
         #expect(PushDelivery.deliverBy(asked, expires, at: asked) == Timestamp(milliseconds: 1_033_333))
         #expect(PushDelivery.deliverBy(asked, expires, at: Timestamp(seconds: 1050)) == Timestamp(seconds: 1059))

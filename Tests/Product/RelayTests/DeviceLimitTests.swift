@@ -5,7 +5,7 @@ import Testing
 import World
 
 /// As many phones as the policy allows, whatever is tried.
-@Suite(.mayBlock) struct SlotTests {
+@Suite(.mayBlock) struct DeviceLimitTests {
     private func person(_ kind: StoreKind, slots: Int, _ policies: [String: String] = [:]) async throws -> Person {
         let rig = try await RelayRig(kind)
         let shop = try await rig.shop(
@@ -13,7 +13,7 @@ import World
         return try await Person.registered("ada", at: shop, rig)
     }
 
-    @Test(arguments: StoreKind.all) func oneMoreIsAConflictUntilOneIsUnbound(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func phoneBeyondTheLimitIsAConflict(kind: StoreKind) async throws {
         let person = try await person(kind, slots: 2)
         let first = try await person.bound(try TestPhone(pushToken: "first"), person.code)
         _ = try await person.bound(try TestPhone(pushToken: "second"), try await person.furtherCode())
@@ -38,7 +38,7 @@ import World
         #expect(try person.rig.devices(.active) == 2)
     }
 
-    @Test(arguments: StoreKind.all) func theSameKeyIsOnePhone(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func sameKeyUsesOneSlot(kind: StoreKind) async throws {
         let person = try await person(kind, slots: 2)
         let phone = try TestPhone(pushToken: "push")
         let first = try #require(await person.bind(phone, person.code).bound)
@@ -53,7 +53,7 @@ import World
         #expect(try person.rig.count("SELECT count(*) FROM device") == 1)
     }
 
-    @Test(arguments: StoreKind.all) func anEnrolmentThatFailedHoldsNoSlot(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func failedEnrolmentUsesNoSlot(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.shop("shop", ["devices": "2", "number": "0", "lifetime": "60"])
         let person = try await Person.registered("ada", at: shop, rig)
@@ -93,7 +93,7 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func tenPhonesForTheLastSlot(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func concurrentPhonesFillOnlyTheLastSlot(kind: StoreKind) async throws {
         let person = try await person(kind, slots: 3)
         for number in 0..<2 {
             let code = number == 0 ? person.code : try await person.furtherCode()
@@ -115,7 +115,7 @@ import World
         #expect(try person.rig.count("SELECT count(*) FROM audit WHERE event = 'device.bound'") == 3)
     }
 
-    @Test(arguments: StoreKind.all) func twoPhonesWithOneCode(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func oneCodeBindsOneOfTwoPhones(kind: StoreKind) async throws {
         for _ in 0..<20 {
             let person = try await person(kind, slots: 5)
             let phones = try (0..<2).map { (try TestPhone(pushToken: "phone-\($0)"), person.code) }

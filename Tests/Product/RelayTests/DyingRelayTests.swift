@@ -10,7 +10,7 @@ import World
 
 /// A relay dies at each step that a message takes; another one, over the same store, goes on. Nothing is lost, nothing is
 /// dead that should live, and what goes out twice has the same id.
-@Suite(.timeLimit(.minutes(10)), .mayBlock) struct MortalRelayTests {
+@Suite(.timeLimit(.minutes(10)), .mayBlock) struct DyingRelayTests {
     /// When it dies.
     enum Moment: CaseIterable {
         case beforeItsClaim, afterItsClaim, beforeItSends, afterItSent, beforeItSettles, afterItSettled
@@ -18,14 +18,16 @@ import World
 
     private static let rounds = 102
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func itsMessagesAreTheOthers(kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func messagesOfADyingRelayAreSentByAnother(kind: StoreKind)
+        async throws
+    {
         let place = try await kind.fresh()
         let rig = try await RelayRig(over: place, time: TestTime())
         let shop = try await rig.website("shop", policies: ["number": "0"])
-        var posts: [(post: CodePost, errand: OutboxEntryID, moment: Moment)] = []
+        var posts: [(post: CodeMessageFixture, errand: OutboxEntryID, moment: Moment)] = []
         for round in 0..<Self.rounds {
             let moment = Moment.allCases[round % Moment.allCases.count]
-            let post = try await CodePost(rig, user: "user-\(round)", at: shop, living: 600)
+            let post = try await CodeMessageFixture(rig, user: "user-\(round)", at: shop, living: 600)
             let life = Life(until: moment)
             let store = try life.store(at: place.url)
             let relay = try rig.relay(over: store, mail: life.courier(before: rig.mails))
@@ -68,10 +70,10 @@ import World
 
 /// What a relay can still do. When its life is over, nothing of it reaches the store or the mail server any more.
 private final class Life: Sendable {
-    private let moment: MortalRelayTests.Moment
+    private let moment: DyingRelayTests.Moment
     private let ended = Mutex(false)
 
-    init(until moment: MortalRelayTests.Moment) { self.moment = moment }
+    init(until moment: DyingRelayTests.Moment) { self.moment = moment }
 
     var isOver: Bool { ended.withLock { $0 } }
     private func end() { ended.withLock { $0 = true } }

@@ -10,7 +10,7 @@ import World
 @testable import Relay
 
 /// The master key is changed under running relays: a code counts before, in the middle and after.
-@Suite(.timeLimit(.minutes(10)), .mayBlock) struct ResealTests {
+@Suite(.timeLimit(.minutes(10)), .mayBlock) struct FactorRotationTests {
     private static let insert = Statement(
         """
         INSERT INTO factor (id, user_id, kind, state, secret, sealed_by, algorithm, digits, period, counter, failures,
@@ -27,7 +27,7 @@ import World
     /// RFC 4226's own key: its first code is 755224.
     private static let seed = Array("12345678901234567890".utf8)
 
-    private struct Scene {
+    private struct Fixture {
         let rig: RelayRig
         let shop: Website
         let other: Relay
@@ -49,14 +49,14 @@ import World
                 let user = try #require(try await relay.store.user(token: token, of: shop.id)).id
                 let id: FactorID = relay.operations.draw()
                 let associated = FactorSeal.associated(website: shop.id, user: user, kind: .totp, row: id)
-                let secret = try relay.sealer.seal(ResealTests.seed, associated: associated)
+                let secret = try relay.sealer.seal(FactorRotationTests.seed, associated: associated)
                 let operation: OperationID = relay.operations.draw()
                 _ = try await store.run(
                     Script(
                         "insert", rows: SignedRows.everythingAdopted,
                         writes: [
                             BoundStatement(
-                                ResealTests.insert, .blob(id.bytes), .blob(user.bytes), .blob(secret),
+                                FactorRotationTests.insert, .blob(id.bytes), .blob(user.bytes), .blob(secret),
                                 .text(try Sealer.keyID(of: secret)), .text(now.sql), .blob(operation.bytes))
                         ]))
             }
@@ -76,7 +76,7 @@ import World
         func rows() async throws -> [Row] {
             let store = rig.store
             return try await rig.on { _ in
-                Array(try await store.run(Script("rows", reads: [BoundStatement(ResealTests.sealed)]))[0])
+                Array(try await store.run(Script("rows", reads: [BoundStatement(FactorRotationTests.sealed)]))[0])
             }
         }
 
@@ -98,8 +98,8 @@ import World
         func reseal(_ relay: Relay) async throws { try await rig.on { _ in await relay.reseal() } }
     }
 
-    @Test(arguments: StoreKind.all) func codesCountAllTheWay(kind: StoreKind) async throws {
-        let scene = try await Scene(kind, factors: 5)
+    @Test(arguments: StoreKind.all) func codesStayValidDuringKeyRotation(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind, factors: 5)
         let (one, two) = (scene.rig.relay, scene.other)
         func count() async throws {
             let factors = try await scene.rows().count
@@ -135,8 +135,8 @@ import World
     }
 
     /// Somebody forgot it: nobody is let in by what it cannot open, nothing is lost, and it recovers when it is told.
-    @Test(arguments: StoreKind.all) func aRelayThatDoesNotKnowTheKeyFailsClosed(kind: StoreKind) async throws {
-        let scene = try await Scene(kind, factors: 2)
+    @Test(arguments: StoreKind.all) func relayWithoutTheKeyFailsClosed(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind, factors: 2)
         scene.rig.relay.adopt(try Sealer(keys: [Self.new(), Self.old]))
         try await scene.reseal(scene.rig.relay)
         #expect(try await scene.codes(at: scene.other) == 0)
@@ -148,8 +148,8 @@ import World
     }
 
     /// The relay ends after some of them; another goes on where it stood.
-    @Test(arguments: StoreKind.all) func whatIsHalfDoneIsGoneOnWith(kind: StoreKind) async throws {
-        let scene = try await Scene(kind, factors: 230)
+    @Test(arguments: StoreKind.all) func interruptedResealingIsResumed(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind, factors: 230)
         let sealer = try Sealer(keys: [Self.new(), Self.old])
         scene.rig.relay.adopt(sealer)
         let some = try await scene.rig.on { relay in try await relay.resealSome(of: "1", to: sealer, skipping: 0) }
@@ -163,8 +163,8 @@ import World
     }
 
     /// A row that was tampered with does not open: it stays as it is, and does not keep the others.
-    @Test(arguments: StoreKind.all) func whatDoesNotOpenIsPassedOver(kind: StoreKind) async throws {
-        let scene = try await Scene(kind, factors: 120)
+    @Test(arguments: StoreKind.all) func unreadableRowIsSkipped(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind, factors: 120)
         let rows = try await scene.rows()
         let harm = Statement("UPDATE factor SET secret = ? WHERE id = ?")
         var steps: [BoundStatement] = []
@@ -182,8 +182,8 @@ import World
     }
 
     /// Somebody replaced the factor after it was read: the new secret is not written over.
-    @Test(arguments: StoreKind.all) func aReplacedSecretIsLeftAlone(kind: StoreKind) async throws {
-        let scene = try await Scene(kind, factors: 1)
+    @Test(arguments: StoreKind.all) func replacedSecretIsNotOverwritten(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind, factors: 1)
         let before = try #require(try await scene.rows().first)
         let id = try #require(FactorID(try before.blob(0)))
         let late = ResealedFactor(id: id, old: [1, 2, 3], new: [4, 5, 6], key: "2")

@@ -6,7 +6,7 @@ import World
 @testable import Relay
 
 /// Who of the other relays counts as dead.
-struct PeerWatchTests {
+struct FailureDetectorTests {
     private let own: RelayID
     private let other: RelayID
     private let time = TestTime()
@@ -28,12 +28,12 @@ struct PeerWatchTests {
     }
 
     /// With the second that its last beat may be old, and a push that is sent at once: within ten.
-    @Test func aBeatThatStandsStillForSevenSecondsIsADeadRelays() {
+    @Test func relayIsDeadAfterSevenSecondsWithoutHeartbeat() {
         var watch = FailureDetector()
         #expect(found(&watch, every: .seconds(1)) == .seconds(7))
     }
 
-    @Test func oneThatMovesLives() {
+    @Test func relayWithAMovingHeartbeatIsAlive() {
         var watch = FailureDetector()
         for count in 0..<100 {
             let beats = [Heartbeat(relay: other, count: Int64(count / 6))]
@@ -43,7 +43,7 @@ struct PeerWatchTests {
     }
 
     /// As the store is when a node of a cluster dies: nobody could move a beat meanwhile.
-    @Test func aTimeInWhichNobodyCouldLookCountsLittle() {
+    @Test func timeWithoutObservationBarelyCounts() {
         var watch = FailureDetector()
         let beats = [Heartbeat(relay: other, count: 1)]
         #expect(watch.dead(beats, except: own, at: time.instant()) == [])

@@ -126,22 +126,22 @@ import World
 
     /// Calls to a website whose row is not genuine wait; other websites are called.
     @Test(arguments: StoreKind.all) func aForgedWebsiteStopsOnlyItself(kind: StoreKind) async throws {
-        let shop = try await CallScene(kind)
-        let bank = try await CallScene(shop.rig, "bank", url: "https://bank.example/hook")
+        let shop = try await WebhookFixture(kind)
+        let bank = try await WebhookFixture(shop.rig, "bank", url: "https://bank.example/hook")
         for scene in [shop, bank] { for _ in 0..<2 { try await scene.cancelled() } }
         try shop.rig.forge("UPDATE website SET callback = 'https://stranger.example/' WHERE name = 'shop'")
         for _ in 0..<3 { try await shop.rig.callRound(after: .seconds(31)) }
         #expect(shop.rig.calls.sent.map(\.url) == [String](repeating: "https://bank.example/hook", count: 2))
         #expect(try shop.left("dead_at IS NULL AND holder IS NULL AND attempts = 0") == 2 && bank.left() == 0)
-        try shop.rig.forge("UPDATE website SET callback = '\(CallScene.url)' WHERE name = 'shop'")
+        try shop.rig.forge("UPDATE website SET callback = '\(WebhookFixture.url)' WHERE name = 'shop'")
         try await shop.rig.callRound(after: .seconds(600))
         #expect(shop.rig.calls.sent.count == 4)
     }
 
     /// SQLite keeps a value of any type.
     @Test func aWebsiteThatCannotBeReadStopsOnlyItself() async throws {
-        let shop = try await CallScene(.file)
-        let bank = try await CallScene(shop.rig, "bank", url: "https://bank.example/hook")
+        let shop = try await WebhookFixture(.file)
+        let bank = try await WebhookFixture(shop.rig, "bank", url: "https://bank.example/hook")
         for scene in [shop, bank] { try await scene.cancelled() }
         try shop.rig.forge("UPDATE callback SET tries = 'some' WHERE website_id = x'\(shop.shop.id)'")
         try await shop.rig.callRound(after: .seconds(1))

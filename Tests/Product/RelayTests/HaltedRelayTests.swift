@@ -49,7 +49,7 @@ import World
     private static let other = "x'0000000000000000000000000000000b'"
 
     @Test(arguments: StoreKind.all, Meanwhile.allCases)
-    func aPushThatIsAnothersIsNotPostponed(kind: StoreKind, meanwhile: Meanwhile) async throws {
+    func pushLeasedByAnotherRelayIsNotRescheduled(kind: StoreKind, meanwhile: Meanwhile) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -66,8 +66,8 @@ import World
     }
 
     @Test(arguments: StoreKind.all, Meanwhile.allCases)
-    func aMailThatIsAnothersIsNotPostponed(kind: StoreKind, meanwhile: Meanwhile) async throws {
-        let post = try await CodePost(kind)
+    func mailLeasedByAnotherRelayIsNotRescheduled(kind: StoreKind, meanwhile: Meanwhile) async throws {
+        let post = try await CodeMessageFixture(kind)
         post.letters.answer(.ambiguous("no answer in time"))
         post.letters.hold()
         let errand = try await post.write()

@@ -6,7 +6,7 @@ import Testing
 @testable import Relay
 
 /// The steps that waiting, giving up and waking cost; each ticket is woken once.
-struct WaitsTests {
+struct HeldRequestsTests {
     private static let crowd = 90_000
     private let challenge: ChallengeID = Self.id(1)
     private let user: UserID = Self.id(2)
@@ -32,7 +32,7 @@ struct WaitsTests {
 
     private func phone(_ number: Int) -> DeviceID { Self.id(number) }
 
-    @Test(arguments: ["oldest first", "newest first", "mixed"]) func aCrowdThatGivesUpCostsAStepEach(order: String) {
+    @Test(arguments: ["oldest first", "newest first", "mixed"]) func cancellingAHoldIsConstantTime(order: String) {
         let waits = HeldRequests()
         var tickets = (0..<Self.crowd).map { _ in waits.ticket(for: .challenge(challenge)) }
         switch order {
@@ -47,7 +47,7 @@ struct WaitsTests {
         #expect(waits.steps <= 2 * Self.crowd)
     }
 
-    @Test func aCrowdOfPhonesWithSeveralEventsEachCostsAStepForEach() {
+    @Test func cancellingCostsOneStepPerEvent() {
         let waits = HeldRequests()
         let tickets = (0..<10_000).map { number in
             waits.ticket(for: [.user(user), .challenge(challenge)], newestOf: .phone(phone(number)))
@@ -57,7 +57,7 @@ struct WaitsTests {
         #expect(waits.steps <= 6 * 10_000)
     }
 
-    @Test func aCrowdIsWokenInSlicesAndEachOnce() {
+    @Test func manyHoldsAreFiredInSlicesOnceEach() {
         let later = Later()
         let waits = HeldRequests(later: { later.add($0) })
         let woken = Mutex(0)
@@ -73,7 +73,7 @@ struct WaitsTests {
         #expect(waits.steps <= 4 * Self.crowd)
     }
 
-    @Test func whoComesOrGoesBetweenTwoSlicesIsNotWoken() {
+    @Test func holdsAddedOrRemovedBetweenSlicesAreNotFired() {
         let later = Later()
         let waits = HeldRequests(later: { later.add($0) })
         let woken = Mutex<Set<Int>>([])
@@ -94,7 +94,7 @@ struct WaitsTests {
         #expect(late.hasHappened && waits.isEmpty)
     }
 
-    @Test func everybodyMayLeaveAListThatIsBeingFired() {
+    @Test func holdsMayCancelWhileTheirListFires() {
         let later = Later()
         let waits = HeldRequests(later: { later.add($0) })
         let tickets = (0..<1000).map { _ in waits.ticket(for: .challenge(challenge)) }
@@ -107,7 +107,7 @@ struct WaitsTests {
         #expect(next.hasHappened && waits.isEmpty)
     }
 
-    @Test func whoWaitsForSeveralEventsLeavesAllWithTheFirst() {
+    @Test func firstEventRemovesTheHoldFromAllLists() {
         let waits = HeldRequests()
         let both = waits.ticket(for: [.user(user), .challenge(challenge)], newestOf: .phone(phone(1)))
         let one = waits.ticket(for: [.user(user)], newestOf: .phone(phone(2)))

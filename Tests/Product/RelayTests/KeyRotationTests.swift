@@ -16,8 +16,8 @@ import World
     private static let old = Sealer.Key(id: "1", key: RelayRig.masterKey)
     private static let new = Sealer.Key(id: "2", key: Secret(Array(repeating: 9, count: 32)))
 
-    @Test(arguments: StoreKind.all) func theOldKeyAndTheWholeStoreGiveNothing(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: StoreKind.all) func oldMasterKeyAndStoreRevealNoSecret(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let given = try await scene.secretsOfEveryKind()
         #expect(given.count == 20 && Set(given.map(\.name)).count == 20)
         try await scene.rotate(from: Self.old, to: Self.new)
@@ -61,7 +61,7 @@ import World
         var isStored = false
     }
 
-    private struct Scene {
+    private struct Fixture {
         let rig: RelayRig
         let shop: Website
         let ada: Person

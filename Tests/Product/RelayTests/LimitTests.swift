@@ -27,7 +27,7 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func aBombedPhoneRingsFiveTimes(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func pushesAreLimitedToFive(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -67,7 +67,7 @@ import World
         #expect(rig.pushes.sent.count == 6)
     }
 
-    @Test(arguments: StoreKind.all) func manyAtOnceAreCountedExactly(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func concurrentLoginsAreCountedExactly(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         var rigs = [rig]
         // SQLite has one relay.
@@ -96,7 +96,7 @@ import World
         #expect(try await login(rig, other, shop).get().factor == .push)
     }
 
-    @Test(arguments: StoreKind.all) func ofMoreThanFitAtOnceNoMoreGetIn(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func concurrentLoginsNeverExceedTheLimit(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop", policies: ["login-limit": "7", "push-limit": "3"])
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -108,7 +108,7 @@ import World
         #expect(rig.pushes.sent.count == 3)
     }
 
-    @Test(arguments: StoreKind.all) func whatWasStoredBeforeItsAnswerWasLostHasItsRoom(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func repeatedLoginCountsOnceAgainstTheLimit(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop", policies: ["login-limit": "1"])
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -133,7 +133,7 @@ import World
     }
 
     @Test(arguments: StoreKind.all, [UserState.locked, .frozen])
-    func whoIsLockedOrFrozenIsNotAsked(kind: StoreKind, state: UserState) async throws {
+    func lockedOrFrozenUserGetsAFailedChallenge(kind: StoreKind, state: UserState) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -160,7 +160,7 @@ import World
         #expect(try await login(rig, user, shop).get().factor == .push)
     }
 
-    @Test func aSmallAmountNeedsNoNumber() async throws {
+    @Test func amountBelowTheLimitNeedsNoNumber() async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.website("shop", policies: ["number-below": "30", "number": "6"])
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)

@@ -6,7 +6,7 @@ import Testing
 import World
 
 @Suite(.mayBlock) struct LoginTests {
-    @Test(arguments: StoreKind.all) func anApprovedLoginIsToldOnceAndForAll(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func approvedLoginIsReportedConsistently(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -50,7 +50,7 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func theWrongNumberEndsTheChallengeAndNoneChangesNothing(kind: StoreKind)
+    @Test(arguments: StoreKind.all) func wrongNumberEndsTheChallengeAndMissingNumberDoesNot(kind: StoreKind)
         async throws
     {
         let rig = try await RelayRig(kind)
@@ -75,7 +75,7 @@ import World
         #expect(told.reason == .wrongNumber && told.assurance == nil)
     }
 
-    @Test(arguments: StoreKind.all) func aLaterLoginSupersedesTheOneBefore(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func laterLoginSupersedesTheEarlier(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -100,7 +100,7 @@ import World
         #expect(denied.reason == .denied)
     }
 
-    @Test(arguments: StoreKind.all) func timeEndsWhatNobodyAnswered(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func unansweredChallengeExpires(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -127,7 +127,7 @@ import World
         #expect(try rig.count("SELECT count(*) FROM outbox") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func approveAndDenyRaceToExactlyOneEnd(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func concurrentApproveAndDenyGiveOneEnd(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop", policies: ["number": "0", "login-limit": "1000"])
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -161,7 +161,7 @@ import World
         #expect(ends == 1000)
     }
 
-    @Test(arguments: StoreKind.all) func aPhoneRevokedMidwayCannotAnswer(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func phoneRevokedMidwayCannotAnswer(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop", policies: ["number": "0"])
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -183,7 +183,7 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func theSameOperationAsksOnce(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func sameOperationCreatesOneChallenge(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -202,7 +202,7 @@ import World
         #expect(rig.pushes.sent.map(\.challenge) == [first.challenge])
     }
 
-    @Test(arguments: StoreKind.all) func theSameOperationTwiceAtOnceAsksOnce(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func sameOperationTwiceAtOnceCreatesOneChallenge(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -217,7 +217,7 @@ import World
         #expect(told.result == .wait)
     }
 
-    @Test(arguments: StoreKind.all) func anUnboundUserIsToldAtOnce(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func userWithoutPhoneFailsAtOnce(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _) = try await rig.on { relay in

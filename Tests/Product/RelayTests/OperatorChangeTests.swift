@@ -6,7 +6,7 @@ import Testing
 import World
 
 /// What an operator has taken out of use, only an operator brings back.
-@Suite struct OperatorsWordTests {
+@Suite struct OperatorChangeTests {
     private static let websites = ["answers": "website", "further-factors": "website"]
 
     private func stoppedBy(_ device: DeviceID, _ rig: RelayRig) async throws -> ChangeAuthor? {
@@ -28,7 +28,7 @@ import World
 
     // MARK: Phones
 
-    @Test(arguments: StoreKind.all) func aWebsiteResumesNoPhoneThatAnOperatorSuspended(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func websiteCannotResumeAPhoneSuspendedByAnOperator(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop("shop", ["number": "0"]), rig)
         let phone = try TestPhone(pushToken: "push")
@@ -66,7 +66,7 @@ import World
     }
 
     @Test(arguments: StoreKind.all, [DeviceState.suspended, .revoked])
-    func aWebsiteBindsNoPhoneAgainThatAnOperatorTookAway(kind: StoreKind, state: DeviceState) async throws {
+    func websiteCannotRebindAPhoneUnboundByAnOperator(kind: StoreKind, state: DeviceState) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop("shop", Self.websites), rig)
         let bind: @Sendable (String) async throws -> DeviceID = { token in
@@ -105,7 +105,7 @@ import World
         #expect(try rig.count("SELECT count(*) FROM device WHERE state = 'active' AND push_token = 'four'") == 1)
     }
 
-    @Test(arguments: StoreKind.all) func noOperatorBringsAnUnboundKeyBack(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func operatorCannotRestoreAnUnboundKey(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
         let device = try await ada.bound(try TestPhone(pushToken: "push"), ada.code).id
@@ -116,25 +116,25 @@ import World
 
     // MARK: Users
 
-    private func state(_ cast: Cast) async throws -> (UserState, ChangeAuthor?) {
+    private func state(_ cast: TwoWebsitesFixture) async throws -> (UserState, ChangeAuthor?) {
         let store = cast.rig.store
         let user = try await cast.rig.on { _ in try await store.run(Accounts.user("ada", of: "shop")) }
         return (try #require(user).state, user?.stoppedBy)
     }
 
-    private func unlock(_ cast: Cast) async throws {
+    private func unlock(_ cast: TwoWebsitesFixture) async throws {
         try await cast.rig.on { relay in
             try await relay.unlock(username: "ada", by: cast.shop, as: relay.operations.new())
         }
     }
 
-    private func failed(_ cast: Cast) async throws {
+    private func failed(_ cast: TwoWebsitesFixture) async throws {
         let asked = try await cast.ask()
         _ = try await cast.rig.decide(.approve, asked.challenge, number: "11", by: cast.first)
     }
 
-    @Test(arguments: StoreKind.all) func aWebsiteLiftsNoLockOfAnOperator(kind: StoreKind) async throws {
-        let cast = try await Cast(kind, policies: ["guesses": "1", "further-factors": "website"])
+    @Test(arguments: StoreKind.all) func websiteCannotLiftAnOperatorLock(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind, policies: ["guesses": "1", "further-factors": "website"])
         #expect(try await cast.lock())
         #expect(try await state(cast) == (.locked, .operator))
         #expect(await isForbidden { try await unlock(cast) })
@@ -158,8 +158,8 @@ import World
 
     /// Under `further-factors: website` the website may lift a freeze, which must be no way around a lock.
     @Test(arguments: StoreKind.all, [true, false])
-    func aReportOfFraudLiftsNoLockOfAnOperator(kind: StoreKind, lockedFirst: Bool) async throws {
-        let cast = try await Cast(kind, policies: ["further-factors": "website"])
+    func fraudReportDoesNotLiftAnOperatorLock(kind: StoreKind, lockedFirst: Bool) async throws {
+        let cast = try await TwoWebsitesFixture(kind, policies: ["further-factors": "website"])
         let asked = try await cast.ask()
         _ = try await cast.rig.decide(.deny, asked.challenge, by: cast.first)
         if lockedFirst { #expect(try await cast.lock()) }

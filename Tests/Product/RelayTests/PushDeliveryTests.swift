@@ -10,7 +10,7 @@ import World
 @testable import Relay
 
 /// What becomes of pushes, which is one thing, and what becomes of their challenges, which is another.
-@Suite(.timeLimit(.minutes(5)), .mayBlock) struct DeliveryTests {
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct PushDeliveryTests {
     private static let gone = PushOutcome.tokenDead(since: nil, reason: "Unregistered")
     private static let broken = PushOutcome.badRequest("PayloadEmpty")
 
@@ -31,9 +31,9 @@ import World
             ([gone, broken], .undeliverable, "PayloadEmpty"), ([broken, gone], .refused, "Unregistered"),
             ([.accepted, .accepted], .sent, nil),
         ])
-    func ofTwoPhonesTheBetterCounts(kind: StoreKind, expected: ([PushOutcome], StepState, String?)) async throws {
+    func stepHasTheBestStateOfTwoPhones(kind: StoreKind, expected: ([PushOutcome], StepState, String?)) async throws {
         let (outcomes, state, reason) = expected
-        let cast = try await Cast(kind)
+        let cast = try await TwoWebsitesFixture(kind)
         for outcome in outcomes { cast.rig.pushes.answer(outcome) }
         let asked = try await cast.ask()
         await cast.rig.settled()
@@ -58,8 +58,8 @@ import World
     }
 
     /// It is there to be shown to people, whatever the push service says.
-    @Test(arguments: StoreKind.all) func aReasonIsShortAndPlain(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func reasonIsShortAndPrintable(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let evil = "a\u{202e}b\n\u{e9}" + String(repeating: "x", count: 100)
         cast.rig.pushes.answer(.badRequest(evil), .badRequest(evil))
         let asked = try await cast.ask()
@@ -69,8 +69,8 @@ import World
     }
 
     /// Whoever cannot be pushed to can look, and answer.
-    @Test(arguments: StoreKind.all) func anAnswerCountsThoughNothingWasDelivered(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func answerCountsWithoutADeliveredPush(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         cast.rig.pushes.answer(Self.broken, Self.broken)
         let asked = try await cast.ask()
         await cast.rig.settled()
@@ -84,8 +84,8 @@ import World
     }
 
     /// The push service took it when the user had answered already, or when somebody else had settled it.
-    @Test(arguments: StoreKind.all) func whatComesLateChangesNothing(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func lateOutcomeChangesNothing(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         cast.rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"), .retryAfter(.seconds(2), reason: "busy"))
         let asked = try await cast.ask()
         await cast.rig.settled()
@@ -108,7 +108,7 @@ import World
     }
 
     /// Two relays had it: one was taken for dead, and lived.
-    @Test(arguments: StoreKind.all) func aPushIsSettledOnce(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func pushIsSettledOnce(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -127,8 +127,8 @@ import World
         #expect(try audits(rig) == 1)
     }
 
-    @Test(arguments: StoreKind.all) func whatWasSeenIsNotSentAfterwards(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func seenChallengeIsNotPushedAfterwards(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         cast.rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"), .retryAfter(.seconds(2), reason: "busy"))
         let asked = try await cast.ask()
         await cast.rig.settled()
@@ -150,7 +150,7 @@ import World
     }
 
     /// The clock is past the end when its turn comes: that is nobody's mistake.
-    @Test(arguments: StoreKind.all) func whatCouldNotBeSentInTimeExpires(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func unsentPushExpires(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -176,8 +176,8 @@ import World
 
     /// Its turn comes again when there is nothing left to push to.
     @Test(arguments: StoreKind.all, ["push_token = ''", "state = 'suspended'"])
-    func whatCannotBePushedAnyMoreIsUndeliverable(kind: StoreKind, change: String) async throws {
-        let cast = try await Cast(kind)
+    func pushWithoutTokenIsUndeliverable(kind: StoreKind, change: String) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         cast.rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"), .retryAfter(.seconds(2), reason: "busy"))
         let asked = try await cast.ask()
         await cast.rig.settled()
@@ -191,7 +191,7 @@ import World
     }
 
     /// The lease is over, and the push service has not answered yet.
-    @Test(arguments: StoreKind.all) func whatIsUnderWayIsNotSentAgain(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func pushInFlightIsNotResent(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (ada, _, _) = try await rig.enrolled("ada", at: shop)
@@ -220,7 +220,7 @@ import World
     }
 
     /// Its answer came while the store was away: that is not lost, and the phone is not asked again.
-    @Test func whatCouldNotBeWrittenDownIsNotSentAgain() async throws {
+    @Test func unrecordedOutcomeIsNotResent() async throws {
         let place = try await StoreKind.file.fresh()
         let rig = try await RelayRig(over: place, time: TestTime())
         let shop = try await rig.website("shop")
@@ -251,9 +251,8 @@ import World
     }
 
     /// The pushes go with their phones, and the last of them says so.
-    @Test(arguments: StoreKind.all) func whatWasToBePushedToAPhoneThatWentIsUndeliverable(kind: StoreKind) async throws
-    {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func pushToAnUnboundPhoneIsUndeliverable(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         cast.rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"), .retryAfter(.seconds(2), reason: "busy"))
         let asked = try await cast.ask()
         await cast.rig.settled()
@@ -267,7 +266,7 @@ import World
     }
 
     /// A relay that was started without one finds what another left.
-    @Test(arguments: StoreKind.all) func withoutAPushServiceAPushIsUndeliverable(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func pushWithoutAServiceIsUndeliverable(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)

@@ -18,7 +18,7 @@ import World
     /// The first relay stood still between the beginning of the request and its change. It was taken for dead, and
     /// another one has run the request meanwhile.
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
-    func aRunThatComesLateAnswersWithWhatIsStored(kind: StoreKind, verb: SecretVerb) async throws {
+    func lateRunReturnsTheStoredSecret(kind: StoreKind, verb: SecretVerb) async throws {
         let scene = try await SecretScene(try await RelayRig(kind))
         let other = try scene.rig.another()
         let fresh = scene.rig.relay.operations.new(isRepeatable: true)
@@ -30,7 +30,7 @@ import World
     }
 
     @Test(arguments: [StoreKind.file, .mariadb], SecretVerb.allCases)
-    func twoRelaysAtOnceAnswerAlike(kind: StoreKind, verb: SecretVerb) async throws {
+    func twoRelaysReturnTheSameSecret(kind: StoreKind, verb: SecretVerb) async throws {
         let scene = try await SecretScene(try await RelayRig(kind))
         let beside = try await RelayRig(beside: scene.rig)
         let shop = scene.shop
@@ -46,7 +46,7 @@ import World
     }
 
     /// Number and nonce are drawn too, and stand in the challenge.
-    @Test(arguments: [StoreKind.file, .mariadb]) func twoRelaysAskTheSame(kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func twoRelaysOpenTheSameChallenge(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.shop("shop", ["number": "6"])
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -69,7 +69,7 @@ import World
     // MARK: A crash
 
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
-    func afterACrashTheRequestIsAnsweredAsBefore(kind: StoreKind, verb: SecretVerb) async throws {
+    func repeatedRequestAfterACrashReturnsTheSameSecret(kind: StoreKind, verb: SecretVerb) async throws {
         let scene = try await SecretScene(try await RelayRig(kind))
         let request = IdempotentRequest(website: scene.shop.id, route: "r", key: "k", content: [])
         guard case .run(let fresh) = try await scene.rig.on({ try await $0.begin(request) }) else {
@@ -96,7 +96,7 @@ import World
         #expect(await refusal { try await scene.run(verb, as: again, at: other) } == .shownOnce)
     }
 
-    @Test(arguments: StoreKind.all) func afterItsTimeTheSecretIsGone(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func operationSecretExpires(kind: StoreKind) async throws {
         let scene = try await SecretScene(try await RelayRig(kind))
         let operation = scene.rig.relay.operations.new(isRepeatable: true)
         _ = try await scene.run(.totp, as: operation)
@@ -111,7 +111,8 @@ import World
     }
 
     /// Nobody can repeat a request without an Idempotency-Key, so nothing is kept for it.
-    @Test(arguments: SecretVerb.allCases) func whatNobodyCanRepeatIsNotKept(verb: SecretVerb) async throws {
+    @Test(arguments: SecretVerb.allCases) func secretOfAnUnrepeatableOperationIsNotStored(verb: SecretVerb) async throws
+    {
         let scene = try await SecretScene(try await RelayRig(.memory))
         let given = try await scene.run(verb, as: scene.rig.relay.operations.new())
         #expect(try scene.kept == 0)
@@ -119,7 +120,7 @@ import World
     }
 
     /// A refused run stores nothing, and stands in nobody's way.
-    @Test(arguments: StoreKind.all) func aRefusedRunKeepsNothing(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func refusedOperationStoresNoSecret(kind: StoreKind) async throws {
         let scene = try await SecretScene(try await RelayRig(kind))
         let fresh = scene.rig.relay.operations.new(isRepeatable: true)
         try scene.rig.execute("UPDATE user SET state = 'frozen'")
@@ -159,7 +160,7 @@ import World
     }
 
     @Test(arguments: [StoreKind.file, .mariadb], SecretVerb.allCases)
-    func aRerunAfterALostCommitAnswersWithTheSame(kind: StoreKind, verb: SecretVerb) async throws {
+    func rerunAfterALostCommitReturnsTheSameSecret(kind: StoreKind, verb: SecretVerb) async throws {
         for (isAfter, isRepeatable) in [(false, false), (false, true), (true, false), (true, true)] {
             let scene = try await SecretScene(try await RelayRig(kind))
             let lost = LostCommit(isAfter: isAfter)
@@ -184,7 +185,7 @@ import World
 
     // MARK: Revocation codes
 
-    @Test(arguments: StoreKind.all) func aRevocationCodeIsKeptForTenMinutes(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func revocationCodeIsStoredForTenMinutes(kind: StoreKind) async throws {
         let scene = try await SecretScene(try await RelayRig(kind))
         let (rig, ada) = (scene.rig, scene.ada)
         let phone = try TestPhone(pushToken: "one")
@@ -200,7 +201,7 @@ import World
     }
 
     /// The same key with a further activation code is the same phone, under a new revocation code.
-    @Test(arguments: StoreKind.all) func aPhoneThatIsBoundAgainGetsAnotherRevocationCode(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func reboundPhoneGetsANewRevocationCode(kind: StoreKind) async throws {
         let scene = try await SecretScene(try await RelayRig(kind))
         let (rig, ada) = (scene.rig, scene.ada)
         let phone = try TestPhone(pushToken: "one")

@@ -8,16 +8,16 @@ import World
 @testable import Relay
 
 /// One of several relays takes out of the store what nobody needs any more, and says so.
-@Suite(.timeLimit(.minutes(5)), .mayBlock) struct HousekeepingTests {
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct RetentionTests {
     private static let day = Duration.seconds(86_400)
 
-    private struct Scene {
-        let cast: Cast
+    private struct Fixture {
+        let cast: TwoWebsitesFixture
         let other: RelayRig
         var rig: RelayRig { cast.rig }
 
         init(_ kind: StoreKind) async throws {
-            cast = try await Cast(kind)
+            cast = try await TwoWebsitesFixture(kind)
             other = try await RelayRig(beside: cast.rig)
             try await beat(cast.rig, other)
         }
@@ -36,8 +36,8 @@ import World
         var logins: Int64 { get throws { try rig.count("SELECT count(*) FROM challenge") } }
     }
 
-    @Test(arguments: StoreKind.all) func loginsGoAfterAMonthAndTheirAuditAfterAYear(kind: StoreKind) async throws {
-        let scene = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func loginsAndAuditAreDeletedAfterTheirRetention(kind: StoreKind) async throws {
+        let scene = try await TwoWebsitesFixture(kind)
         let rig = scene.rig
         func tidy(after pause: Duration) async throws -> [String] {
             rig.time.advance(by: pause)
@@ -70,7 +70,7 @@ import World
     }
 
     /// What a website has not taken in time is told to nobody any more, which somebody wants to know.
-    @Test func callbacksThatExpireAreToldToTheLog() async throws {
+    @Test func expiredWebhooksAreLogged() async throws {
         let rig = try await RelayRig(.memory)
         try rig.execute(
             """
@@ -83,8 +83,8 @@ import World
         #expect(lines.count == 1 && lines[0].contains("level=warning") && lines[0].contains("count=1"))
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func oneRelayDoesIt(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: [StoreKind.file, .mariadb]) func oneRelayRunsRetention(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         try await scene.rig.on { relay in await relay.tidy() }
         try await scene.login()
         scene.rig.time.advance(by: Self.day * 31)
@@ -97,8 +97,8 @@ import World
     }
 
     @Test(arguments: [StoreKind.file, .mariadb], [true, false])
-    func anotherTakesOverFromOneThatDiesOrLeaves(kind: StoreKind, dies: Bool) async throws {
-        let scene = try await Scene(kind)
+    func retentionIsTakenOverFromADeadRelay(kind: StoreKind, dies: Bool) async throws {
+        let scene = try await Fixture(kind)
         try await scene.rig.on { relay in await relay.tidy() }
         try await scene.login()
         scene.rig.time.advance(by: Self.day * 31)
@@ -121,7 +121,7 @@ import World
         #expect(try scene.logins == 1)
     }
 
-    @Test func whatStaysIsLookedAtAgainAfterAnHour() {
+    @Test func keptRowsAreCheckedAgainAfterAnHour() {
         var marks = RetentionCursors()
         let start = Instant(nanoseconds: 1)
         marks.begin(at: start)

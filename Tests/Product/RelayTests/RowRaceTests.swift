@@ -36,13 +36,13 @@ private let zeros = String(repeating: "00", count: 16)
     }
 
     /// A signed row would make the relay continue the attacker's operation.
-    @Test func aRepeatedRequestThatIsPlantedMeanwhileIsNotSigned() async throws {
+    @Test func idempotencyRowForgedMidTransactionIsNotSigned() async throws {
         let rig = try await RelayRig(.mariadb)
         try await plantedRequestIsNotSigned(rig, try await rig.request())
     }
 
     /// A script whose own row is not written signs nobody else's in its place.
-    @Test func aRowIsNotSignedWhereTheScriptWritesNone() async throws {
+    @Test func unwrittenRowIsNotSigned() async throws {
         let rig = try await RelayRig(.mariadb)
         let request = try await rig.request()
         try rig.execute("UPDATE website SET state = 'disabled'")
@@ -59,7 +59,7 @@ private let zeros = String(repeating: "00", count: 16)
     }
 
     /// Another relay may write the same row in that time: its row is genuine.
-    @Test func anotherRelayMayWriteTheRowMeanwhile() async throws {
+    @Test func rowWrittenByAnotherRelayMidTransactionIsAccepted() async throws {
         let rig = try await RelayRig(.mariadb)
         let request = try await rig.request()
         let store = try store(of: rig) { try rig.execute(rig.row(of: request)) }
@@ -70,7 +70,7 @@ private let zeros = String(repeating: "00", count: 16)
     }
 
     /// The code of somebody who has read a digest of which they know the code.
-    @Test func aRecoveryCodePlantedMeanwhileUnlocksNobody() async throws {
+    @Test func recoveryCodeForgedMidTransactionUnlocksNobody() async throws {
         let rig = try await RelayRig(.mariadb)
         let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
         _ = try await ada.addRecoveryCodes()
@@ -92,7 +92,7 @@ private let zeros = String(repeating: "00", count: 16)
     }
 
     /// A code that was sent to confirm an address: the script changes nothing in its row.
-    @Test func aSentCodePlantedMeanwhileConfirmsNoAddress() async throws {
+    @Test func sentCodeForgedMidTransactionConfirmsNothing() async throws {
         let rig = try await RelayRig(.mariadb)
         let shop = try await rig.shop()
         let ada = try await rig.enrolled("ada", at: shop)

@@ -4,7 +4,7 @@ import Testing
 @testable import Relay
 
 /// What a relay remembers of the requests that run in it, and of those of whose end the store does not know.
-struct RunningTests {
+struct RunningOperationTests {
     private let running = RunningOperations()
     private let repeatable: IdempotentRequest
 
@@ -33,7 +33,7 @@ struct RunningTests {
         }
     }
 
-    @Test func oneThatRunsIsNotBegunAgain() throws {
+    @Test func runningOperationIsNotStartedAgain() throws {
         let one = try id(1)
         #expect(running.insert(one))
         #expect(!running.insert(one))
@@ -41,7 +41,7 @@ struct RunningTests {
         #expect(running.insert(one))
     }
 
-    @Test func whatWasLeftAndIsTakenUpAgainIsNotReleased() throws {
+    @Test func resumedOperationIsNotReleased() throws {
         let one = try id(1)
         for hadBegun in [true, false] {
             try leave(1, hadBegun: hadBegun)
@@ -52,7 +52,7 @@ struct RunningTests {
     }
 
     /// Else it would run, and be released as one that has ended.
-    @Test func whileTheStoreIsToldNobodyTakesItUp() throws {
+    @Test func operationCannotBeResumedDuringRelease() throws {
         let one = try id(1)
         for hadBegun in [true, false] {
             try leave(1, hadBegun: hadBegun)
@@ -70,7 +70,7 @@ struct RunningTests {
     }
 
     /// However many fail to begin while the store is away, what has ended is remembered.
-    @Test func whatDidNotBeginTakesNoPlaceOfWhatDid() throws {
+    @Test func failedStartsDoNotEvictStartedOperations() throws {
         for number in 1...RunningOperations.most + 1 { try leave(number, hadBegun: false) }
         // Rounds that fail meanwhile.
         for _ in 0..<3 {

@@ -3,7 +3,7 @@ import World
 
 @testable import Relay
 
-@Suite struct SenderTests {
+@Suite struct SenderThrottleTests {
     private let start = Instant(nanoseconds: 1_000_000_000)
 
     private func isAdmitted(_ senders: SenderThrottle, _ address: String, _ now: Instant) -> Bool {
@@ -15,7 +15,7 @@ import World
         }
     }
 
-    @Test func pausesGrowAndEnd() throws {
+    @Test func throttleDelayGrowsToItsMaximum() throws {
         let senders = SenderThrottle()
         for _ in 0..<5 {
             #expect(isAdmitted(senders, "a", start))
@@ -39,7 +39,7 @@ import World
         #expect(!isAdmitted(senders, "a", now))
     }
 
-    @Test func oneAtATimeIsTakenFromWhoeverIsSlowed() throws {
+    @Test func throttledSenderHasOneRequestAtATime() throws {
         let senders = SenderThrottle()
         for _ in 0..<5 { senders.wrong("a", admitted: nil, at: start) }
         let later = start + .seconds(5)
@@ -55,7 +55,7 @@ import World
         #expect(!isAdmitted(senders, "a", later))
     }
 
-    @Test func aBurstIsAsGoodAsItsFirstFew() throws {
+    @Test func burstCountsOnlyItsFirstRequests() throws {
         let senders = SenderThrottle()
         // All of them were let in before the first one was found to be wrong.
         let admitted = try (0..<1000).map { _ in try senders.admit("a", at: start) }
@@ -68,7 +68,7 @@ import World
         #expect(isAdmitted(senders, "a", start + .seconds(5)))
     }
 
-    @Test func whateverIsSentFromWhereverMemoryIsBounded() {
+    @Test func throttleMemoryIsBounded() {
         let senders = SenderThrottle(most: 100)
         for _ in 0..<6 { senders.wrong("old", admitted: nil, at: start) }
         for number in 0..<10_000 {
@@ -86,7 +86,7 @@ import World
             ("192.0.2.1", "192.0.2.1"), ("", ""), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2"),
             ("2001:db8:1:2:ffff::1", "2001:db8:1:2"), ("2001:db8::1", "2001:db8:0:0"), ("::1", "0:0:0:0"),
             ("fe80::", "fe80:0:0:0"), ("1::2:3:4:5:6:7", "1:0:2:3"), ("::ffff:192.0.2.1", "::ffff:192.0.2.1"),
-        ]) func anAddressStandsForItsNetwork(address: String, network: String)
+        ]) func ipv6SenderIsItsNetwork(address: String, network: String)
     {
         #expect(SenderThrottle.network(address) == network)
     }

@@ -12,9 +12,9 @@ import World
 @testable import Relay
 
 /// What websites are told, word for word, and that it is signed.
-@Suite(.mayBlock) struct CallBodyTests {
+@Suite(.mayBlock) struct WebhookBodyTests {
     /// What one website gets of what happens to Ada.
-    private struct Scene {
+    private struct Fixture {
         let rig: RelayRig
         let shop: Website
         let ada: Person
@@ -63,8 +63,8 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func aPhoneIsBoundAndUnbound(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: StoreKind.all) func deviceEventsContainTheDevice(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let rig = scene.rig
         let key = scene.phone.key.publicKey
         let expected: JSONObject = [
@@ -82,7 +82,7 @@ import World
     }
 
     /// In the original's form it has no key, and no name.
-    @Test func aPhoneWithoutAKeyIsBound() async throws {
+    @Test func deviceEventOfAKeylessPhoneHasNullKey() async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.shop("shop", ["answers": "website"], callback: "https://shop.example/hook")
         let ada = try await Person.registered("ada", at: shop, rig)
@@ -98,8 +98,8 @@ import World
             ])
     }
 
-    @Test(arguments: StoreKind.all) func fraudIsToldBehindTheEndThatItMade(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: StoreKind.all) func userFrozenFollowsItsLoginDecided(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let rig = scene.rig
         _ = try await scene.told()
         let challenge = try await scene.ask()
@@ -126,8 +126,8 @@ import World
             ])
     }
 
-    @Test(arguments: StoreKind.all) func aLockByTheOperatorHasNoChallenge(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: StoreKind.all) func operatorLockEventHasNoChallenge(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         _ = try await scene.told()
         let (store, user, now) = (scene.rig.store, scene.bound.user, scene.rig.time.now())
         _ = try await scene.rig.on { relay in
@@ -139,8 +139,8 @@ import World
     }
 
     /// A phone of whom nothing is left says nothing to anybody.
-    @Test func whatIsGoneIsNotTold() async throws {
-        let scene = try await Scene(.memory)
+    @Test func eventAboutADeletedUserHasNoBody() async throws {
+        let scene = try await Fixture(.memory)
         try scene.rig.execute(
             "UPDATE outbox SET device_id = x'00000000000000000000000000000001' WHERE kind = 'callback'")
         scene.rig.relay.adopt(scene.rig.calls)
@@ -151,8 +151,8 @@ import World
     }
 
     /// So that whoever pays for a challenge's end is not told less than who asks: an end is told however late it is.
-    @Test func anEndIsToldLongAfterItCouldBeRead() async throws {
-        let scene = try await Scene(.memory)
+    @Test func loginDecidedOutlivesTheResultLifetime() async throws {
+        let scene = try await Fixture(.memory)
         _ = try await scene.told()
         let challenge = try await scene.ask()
         try await scene.rig.on { [shop = scene.shop] relay in try await relay.cancel(challenge, by: shop) }

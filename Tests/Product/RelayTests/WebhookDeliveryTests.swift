@@ -8,9 +8,9 @@ import World
 @testable import Relay
 
 /// What a website is to be told is told, whatever the website does, and nobody else waits for it.
-@Suite(.mayBlock) struct CallTests {
-    @Test(arguments: StoreKind.all) func whatIsDecidedIsToldAtOnce(kind: StoreKind) async throws {
-        let scene = try await CallScene(kind)
+@Suite(.mayBlock) struct WebhookDeliveryTests {
+    @Test(arguments: StoreKind.all) func loginDecidedIsSentAtOnce(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
         let rig = scene.rig
         // Until it is known that somebody wants to be told, the round says so.
         try await scene.cancelled()
@@ -35,8 +35,8 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func fewAreUnderWayToAWebsiteThatHangs(kind: StoreKind) async throws {
-        let scene = try await CallScene(kind)
+    @Test(arguments: StoreKind.all) func hangingEndpointHasFewWebhooksInFlight(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
         let rig = scene.rig
         let website = Receiver(rig.calls)
         rig.calls.hold()
@@ -56,10 +56,10 @@ import World
     }
 
     /// One website hangs, and very much is waiting for it.
-    @Test func nobodyWaitsForAnothersWebsite() async throws {
-        let slow = try await CallScene(.memory)
+    @Test func hangingEndpointDelaysNoOther() async throws {
+        let slow = try await WebhookFixture(.memory)
         let rig = slow.rig
-        let quick = try await CallScene(rig, "bank", url: "https://bank.example/hook")
+        let quick = try await WebhookFixture(rig, "bank", url: "https://bank.example/hook")
         let bank = Calls()
         rig.relay.adopt(Switchboard(all: ["https://shop": rig.calls, "https://bank": bank]))
         rig.calls.hold()
@@ -89,8 +89,8 @@ import World
         #expect(try rig.calls.sent.count == 4 && slow.left() == 9_996)
     }
 
-    @Test(arguments: StoreKind.all) func twoRelaysTellEverythingOnce(kind: StoreKind) async throws {
-        let scene = try await CallScene(kind)
+    @Test(arguments: StoreKind.all) func twoRelaysDeliverEachWebhookOnce(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
         let rig = scene.rig
         let website = Receiver(rig.calls)
         let other = try rig.relay(over: rig.store)
@@ -106,8 +106,8 @@ import World
     }
 
     /// Both secrets, while the website changes over.
-    @Test(arguments: StoreKind.all) func eachTryIsSignedAnewWithWhatIsValid(kind: StoreKind) async throws {
-        let scene = try await CallScene(kind)
+    @Test(arguments: StoreKind.all) func eachAttemptIsSignedWithTheValidSecrets(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
         let rig = scene.rig
         let website = Receiver(rig.calls)
         let new = WebhookSecret.make(SystemRandomness())
@@ -133,8 +133,8 @@ import World
     }
 
     /// The key is missing here: that is nothing of the website's, and costs it nothing.
-    @Test(arguments: StoreKind.all) func withoutASecretNothingLeaves(kind: StoreKind) async throws {
-        let scene = try await CallScene(kind)
+    @Test(arguments: StoreKind.all) func webhookWithoutReadableSecretIsNotSent(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
         let rig = scene.rig
         let website = Receiver(rig.calls)
         let sealed = try rig.text("SELECT hex(secrets) FROM callback")
@@ -150,8 +150,8 @@ import World
         #expect(try website.arrived.count == 3 && scene.left() == 0)
     }
 
-    @Test(arguments: StoreKind.all) func whatIsTooOldIsDeadUnsent(kind: StoreKind) async throws {
-        let scene = try await CallScene(kind)
+    @Test(arguments: StoreKind.all) func expiredWebhookIsDeadUnsent(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
         try await scene.cancelled()
         try await scene.rig.callRound(after: .seconds(31 * 86_400))
         #expect(scene.rig.calls.sent.isEmpty)
@@ -159,8 +159,8 @@ import World
         #expect(scene.lines(of: "callback.dead").count == 1 && scene.counted("dead") == 1)
     }
 
-    @Test(arguments: StoreKind.all) func whoIsForgottenIsNotTold(kind: StoreKind) async throws {
-        let scene = try await CallScene(kind)
+    @Test(arguments: StoreKind.all) func deletedUserCancelsPendingWebhooks(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
         try await scene.cancelled()
         try await scene.rig.on { [shop = scene.shop] relay in try await relay.forget(username: "ada", by: shop) }
         try await scene.rig.callRound(after: .seconds(1))
@@ -168,8 +168,8 @@ import World
     }
 
     /// Where none is set up, what happens waits for one.
-    @Test func withoutACourierItWaits() async throws {
-        let scene = try await CallScene(.memory)
+    @Test func webhookWaitsWithoutACourier() async throws {
+        let scene = try await WebhookFixture(.memory)
         scene.rig.relay.adopt(nil)
         try await scene.cancelled()
         try await scene.rig.callRound(after: .seconds(1))

@@ -8,10 +8,10 @@ import World
 @testable import Relay
 
 /// A website that does not take what it is told: it is tried again, is left alone, or is given up, and nothing is lost.
-@Suite(.mayBlock) struct CallOutageTests {
+@Suite(.mayBlock) struct WebhookOutageTests {
     /// It is back, and everything comes: under the ids that were tried before, and what belongs together in its order.
-    @Test(arguments: [StoreKind.memory, .mariadb]) func aDayWithoutTheWebsite(kind: StoreKind) async throws {
-        let scene = try await CallScene(kind)
+    @Test(arguments: [StoreKind.memory, .mariadb]) func dayLongOutageLosesNoWebhook(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
         let rig = scene.rig
         let website = Receiver(rig.calls)
         website.answer(.unanswered(.unreachable))
@@ -52,8 +52,8 @@ import World
     }
 
     /// It takes one of them in the middle and is away again: that is no reason to give up what waits.
-    @Test func oneAnswerInAnOutageUsesUpNothing() async throws {
-        let scene = try await CallScene(.memory)
+    @Test func briefRecoveryConsumesNoAttempts() async throws {
+        let scene = try await WebhookFixture(.memory)
         let rig = scene.rig
         let website = Receiver(rig.calls)
         website.answer(.answered(status: 500))
@@ -83,8 +83,8 @@ import World
         #expect(scene.counted("dead") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func goneIsGoneUntilAnOperatorSaysSo(kind: StoreKind) async throws {
-        let scene = try await CallScene(kind)
+    @Test(arguments: StoreKind.all) func endpointThatAnswers410StaysDisabledUntilEnabled(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
         let rig = scene.rig
         let website = Receiver(rig.calls)
         for _ in 0..<6 { try await scene.cancelled() }
@@ -108,9 +108,9 @@ import World
     }
 
     /// By two relays: one of them says so, once.
-    @Test(arguments: [StoreKind.memory, .mariadb]) func aWebsiteThatIsDownForDaysIsGivenUp(kind: StoreKind) async throws
+    @Test(arguments: [StoreKind.memory, .mariadb]) func endpointDownForThreeDaysIsDisabled(kind: StoreKind) async throws
     {
-        let scene = try await CallScene(kind)
+        let scene = try await WebhookFixture(kind)
         let rig = scene.rig
         let website = Receiver(rig.calls)
         website.answer(.answered(status: 500))
@@ -140,8 +140,8 @@ import World
         #expect(website.arrived.count == Int(waiting))
     }
 
-    @Test(arguments: StoreKind.all) func eightTriesAreAll(kind: StoreKind) async throws {
-        let scene = try await CallScene(kind)
+    @Test(arguments: StoreKind.all) func webhookIsDeadAfterEightAttempts(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
         let rig = scene.rig
         let dead = try await scene.cancelled().text
         // Others arrive: it is this one that the website does not like.
@@ -164,8 +164,8 @@ import World
     }
 
     /// Who asked for rest was the place that the website had.
-    @Test(arguments: StoreKind.all) func anotherPlaceIsCalledAtOnce(kind: StoreKind) async throws {
-        let scene = try await CallScene(kind)
+    @Test(arguments: StoreKind.all) func newWebhookURLIsUsedAtOnce(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
         let rig = scene.rig
         let website = Receiver(rig.calls)
         website.answer(.answered(status: 429, wish: .seconds(3600)))
@@ -182,8 +182,8 @@ import World
         #expect(try scene.left("attempts = 1") == 1)
     }
 
-    @Test(arguments: StoreKind.all) func itRestsAsLongAsItWishes(kind: StoreKind) async throws {
-        let scene = try await CallScene(kind)
+    @Test(arguments: StoreKind.all) func retryAfterIsRespected(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
         let rig = scene.rig
         let website = Receiver(rig.calls)
         website.answer(.answered(status: 429, wish: .seconds(600)))

@@ -9,7 +9,7 @@ import Testing
 @testable import Relay
 
 /// The master key is changed: what callbacks are signed with opens before and after.
-@Suite(.timeLimit(.minutes(10)), .mayBlock) struct CallbackResealTests {
+@Suite(.timeLimit(.minutes(10)), .mayBlock) struct WebhookSecretRotationTests {
     private static let insert = Statement(
         "INSERT INTO callback VALUES (?, ?, '1', NULL, 'active', NULL, NULL, 0, ?)")
     private static let secrets = Statement("SELECT website_id, secrets, sealed_by FROM callback ORDER BY website_id")
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test(arguments: StoreKind.all) func whatCallbacksAreSignedWithIsSealedAnew(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func webhookSecretsAreResealedUnderTheNewKey(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let before = try Sealer(keys: [Self.old])
         var websites: [WebsiteID] = []

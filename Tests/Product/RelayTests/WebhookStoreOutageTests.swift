@@ -9,7 +9,7 @@ import World
 @testable import Relay
 
 /// The store goes away, or a relay dies, between a call and the word of what became of it.
-@Suite(.mayBlock) struct CallDeathTests {
+@Suite(.mayBlock) struct WebhookStoreOutageTests {
     /// A way to the store that can be cut.
     private final class Way: Sendable {
         private let isCut = Mutex(false)
@@ -38,11 +38,11 @@ import World
         }
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func whatHasArrivedIsNotSentAgainBecauseTheStoreWasAway(
+    @Test(arguments: [StoreKind.file, .mariadb]) func deliveredWebhookIsNotResentAfterAStoreOutage(
         kind: StoreKind
     ) async throws {
         let place = try await kind.fresh()
-        let scene = try await CallScene(try await RelayRig(over: place, time: TestTime()))
+        let scene = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
         let rig = scene.rig
         let way = Way()
         let store = try await blocking { try way.store(at: place.url) }
@@ -84,9 +84,11 @@ import World
     }
 
     /// The failure is written when the row's turn comes again, unless that is another try by now, or too long ago.
-    @Test(arguments: Meanwhile.allCases) func aFailureIsKeptForItsTry(meanwhile: Meanwhile) async throws {
+    @Test(arguments: Meanwhile.allCases) func failureDuringAStoreOutageIsRecordedForItsAttempt(meanwhile: Meanwhile)
+        async throws
+    {
         let place = try await StoreKind.file.fresh()
-        let scene = try await CallScene(try await RelayRig(over: place, time: TestTime()))
+        let scene = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
         let rig = scene.rig
         let website = Receiver(rig.calls)
         website.answer(.answered(status: 500))
@@ -117,9 +119,9 @@ import World
     }
 
     /// Nobody knows whether it arrived: it is sent again, as the same.
-    @Test(arguments: [StoreKind.file, .mariadb]) func whatADeadRelaySentIsSentAgain(kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func webhookOfADeadRelayIsResent(kind: StoreKind) async throws {
         let place = try await kind.fresh()
-        let scene = try await CallScene(try await RelayRig(over: place, time: TestTime()))
+        let scene = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
         let rig = scene.rig
         let way = Way()
         let store = try await blocking { try way.store(at: place.url) }

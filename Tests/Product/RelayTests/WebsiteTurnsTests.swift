@@ -11,7 +11,7 @@ struct WebsiteTurnsTests {
     private let time = TestTime()
 
     /// A loop on which requests of websites begin, end when they are told to, and are noted.
-    private final class Scene: Sendable {
+    private final class Fixture: Sendable {
         let loop: EventLoop
         let turns: WebsiteConcurrencyLimit
         private let begun = Mutex<[String]>([])
@@ -52,13 +52,13 @@ struct WebsiteTurnsTests {
     private func names(_ website: String, _ numbers: Range<Int>) -> [String] { numbers.map { "\(website) \($0)" } }
 
     @Test func websiteThatIsAloneHasNoLimit() {
-        let scene = Scene(time)
+        let scene = Fixture(time)
         scene.send("flood", 0..<1000)
         #expect(scene.begunSince() == names("flood", 0..<1000))
     }
 
     @Test func requestsOverTheLimitBeginInOrderWhenOthersEnd() {
-        let scene = Scene(time)
+        let scene = Fixture(time)
         scene.send("shop", 0..<1)
         scene.send("flood", 0..<100)
         #expect(scene.begunSince() == ["shop 0"] + names("flood", 0..<WebsiteConcurrencyLimit.limit))
@@ -75,7 +75,7 @@ struct WebsiteTurnsTests {
     }
 
     @Test func requestsThatBeganWithoutLimitCountOnceThereIsOne() {
-        let scene = Scene(time)
+        let scene = Fixture(time)
         scene.send("flood", 0..<10)
         scene.send("shop", 0..<1)
         _ = scene.begunSince()
@@ -87,7 +87,7 @@ struct WebsiteTurnsTests {
     }
 
     @Test func limitEndsWhenNoOtherWebsiteCallsAnyMore() {
-        let scene = Scene(time)
+        let scene = Fixture(time)
         scene.send("shop", 0..<1)
         scene.send("flood", 0..<20)
         _ = scene.begunSince()

@@ -9,7 +9,7 @@ import Testing
 @testable import Daemon
 
 /// Who calls websites stays in charge, connections and all, unless something of its own has changed.
-@Suite struct CallersTests {
+@Suite struct ActiveWebhookCourierTests {
     private let certificates: TestCertificates
 
     init() throws { certificates = try TestCertificates() }
@@ -26,7 +26,7 @@ import Testing
         return WebClientOptions.ClientCertificate(chain: try issued.certificatePEM(), key: try issued.keyPEM())
     }
 
-    @Test func whatStaysTheSameStays() throws {
+    @Test func unchangedCourierIsKeptOnReload() throws {
         let (one, other) = (try issued(), try issued())
         let callers = ActiveWebhookCourier(try material(shown: one), time: TestTime(), log: Log(sink: MemorySink()))
         let first = callers.courier

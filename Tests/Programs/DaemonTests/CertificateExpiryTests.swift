@@ -7,7 +7,7 @@ import World
 @testable import Daemon
 
 /// What runs out is told of in time, and not again and again.
-@Suite struct ExpiryTests {
+@Suite struct CertificateExpiryTests {
     private let time = TestTime()
     private let sink = MemorySink()
     private var log: Log { Log(time: time, sink: sink) }
@@ -17,7 +17,7 @@ import World
         return CertificateExpiry(setting: setting, path: "/etc/\(setting).pem", notAfter: notAfter)
     }
 
-    @Test func eachThresholdIsToldOfOnce() {
+    @Test func eachExpiryThresholdIsLoggedOnce() {
         let certificates = Certificates(
             [certificate("tls.certificate", lasts: 31), certificate("tls.ca", lasts: 400)], time: time, log: log,
             Registry())
@@ -42,7 +42,7 @@ import World
     }
 
     /// A relay that was off, or begins late, tells of what has come to pass, and not of what was before.
-    @Test func whoComesLateIsToldTheNewest() {
+    @Test func onlyTheLatestPassedThresholdIsLogged() {
         var watch = ExpiryNotices()
         let certificate = certificate("tls.ca", lasts: 3, and: 7200)
         #expect(watch.due([certificate], at: time.now()).map(\.threshold) == [7])
@@ -53,7 +53,7 @@ import World
         #expect(certificate.days(at: time.now()) == 3)
     }
 
-    @Test func theSecondCounts() {
+    @Test func thresholdIsExactToTheSecond() {
         for (seconds, threshold) in [(1, nil), (0, 30), (-1, 30)] as [(Int64, Int64?)] {
             var watch = ExpiryNotices()
             let due = watch.due([certificate("tls.ca", lasts: 30, and: seconds)], at: time.now())
@@ -61,7 +61,7 @@ import World
         }
     }
 
-    @Test func aRenewedOneBeginsAnew() {
+    @Test func renewedCertificateIsReportedAnew() {
         let registry = Registry()
         let certificates = Certificates([certificate("tls.ca", lasts: 5)], time: time, log: log, registry)
         let series = "twoefay_certificate_expires_timestamp_seconds{certificate=\"tls.ca\"}"
@@ -76,7 +76,7 @@ import World
         #expect(sink.drain().map { $0.contains("level=warning event=certificate.expires") } == [true])
     }
 
-    @Test func peopleAreToldInTheirWords() {
+    @Test func expiryWarningsAreReadable() {
         let now = time.now()
         #expect(certificate("a", lasts: 30, and: 1).warning(at: now) == nil)
         for (days, seconds, text) in [

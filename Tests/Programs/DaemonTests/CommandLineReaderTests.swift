@@ -32,8 +32,8 @@ private func help(_ arguments: String...) throws -> String {
     return text
 }
 
-@Suite struct Arguments {
-    @Test func sharedOptionsStandBeforeOrBehindTheCommand() throws {
+@Suite struct CommandLineReaderTests {
+    @Test func sharedOptionsMayPrecedeOrFollowTheCommand() throws {
         let before = try invocation("--config", "a.yaml", "website", "add", "shop", "--json")
         #expect(before.command.name == "website add")
         #expect(before.operands == ["shop"])
@@ -44,20 +44,20 @@ private func help(_ arguments: String...) throws -> String {
         #expect(!behind.has("json"))
     }
 
-    @Test func optionsWithManyValuesTakeThemAll() throws {
+    @Test func multiValueOptionTakesAllValues() throws {
         let given = try invocation("website", "add", "shop", "--host", "a", "b", "--out", "d", "--host=c")
         #expect(given.values("host") == ["a", "b", "c"])
         #expect(given.value("out") == "d")
     }
 
-    @Test func twoDashesEndTheOptions() throws {
+    @Test func doubleDashEndsTheOptions() throws {
         #expect(try invocation("website", "add", "--", "--shop").operands == ["--shop"])
     }
 
     @Test(
         "Codes that begin with a dash are words",
         arguments: ["-", "-9aZ_w4", "-json", "--9aZ_w4", "--A"])
-    func dashes(code: String) throws {
+    func operandMayBeginWithADash(code: String) throws {
         #expect(try invocation("website", "add", code).operands == [code])
         #expect(try invocation("website", "add", "shop", "--out", code).value("out") == code)
         #expect(try invocation("website", "add", "shop", "--host", code, "b").values("host") == [code, "b"])
@@ -80,14 +80,14 @@ private func help(_ arguments: String...) throws -> String {
             (["status", "-j"], "-j is no option here"),
             (["--json"], "no command was given"),
         ])
-    func refusals(arguments: [String], message: String) {
+    func invalidArgumentsAreRefused(arguments: [String], message: String) {
         let failure = refusal(arguments)
         #expect(failure?.message == message)
         #expect(failure?.code == .usage)
         #expect(failure?.next.contains("--help") == true)
     }
 
-    @Test func helpKnowsEveryCommandAndOption() throws {
+    @Test func helpListsEveryCommandAndOption() throws {
         let all = try help()
         for part in ["website add NAME", "website list", "status", "--config FILE", "--json", "--help"] {
             #expect(all.contains(part))
@@ -100,7 +100,7 @@ private func help(_ arguments: String...) throws -> String {
         }
     }
 
-    @Test func aProgramMayBeOneCommand() throws {
+    @Test func programWithoutSubcommandsIsParsed() throws {
         let one = CommandLineReader(
             program: "daemon", about: "", shared: [],
             commands: [Command("", "Runs.", options: [.init("config", .one("FILE"), "The settings.")])])
@@ -122,7 +122,7 @@ private func help(_ arguments: String...) throws -> String {
             ("stroage", "storage"), ("orign", "origin"), ("listen", "listen"), ("Storage", "storage"), ("sto", nil),
             ("certificates", "certificate"), ("x", nil),
         ] as [(String, String?)])
-    func slipsOfTheFingers(word: String, meant: String?) {
+    func typosAreRefusedWithASuggestion(word: String, meant: String?) {
         #expect(Spelling.nearest(to: word, among: ["origin", "listen", "storage", "certificate"]) == meant)
     }
 }

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Daemon
 
-@Suite struct FilesOfAnInstallation {
-    @Test func areWrittenWithTheirModeAndReadBack() throws {
+@Suite struct InstallationFileTests {
+    @Test func fileIsWrittenWithItsModeAndReadBack() throws {
         let directory = try TemporaryDirectory()
         let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0) }
         try Files.create("\(directory.path)/a", bytes, mode: 0o600)
@@ -15,7 +15,7 @@ import Testing
         #expect(try Files.read("\(directory.path)/b") == [])
     }
 
-    @Test func areNeverOverwritten() throws {
+    @Test func existingFileIsNotOverwritten() throws {
         let directory = try TemporaryDirectory()
         try Files.create("\(directory.path)/a", [1], mode: 0o600)
         let problem = #expect(throws: Files.Problem.self) { try Files.create("\(directory.path)/a", [2], mode: 0o600) }
@@ -23,7 +23,7 @@ import Testing
         #expect(try Files.read("\(directory.path)/a") == [1])
     }
 
-    @Test func areReplacedWhole() throws {
+    @Test func fileIsReplacedAtomically() throws {
         let directory = try TemporaryDirectory()
         try Files.replace(directory("a"), [1], mode: 0o600)
         try Files.replace(directory("a"), [2, 3], mode: 0o600)
@@ -37,7 +37,7 @@ import Testing
         #expect(throws: Files.Problem.self) { try Files.makeDirectories(directory("a/b"), mode: 0o700) }
     }
 
-    @Test func areRefusedWhenOthersCouldReadASecret() throws {
+    @Test func secretFileReadableByOthersIsRefused() throws {
         let directory = try TemporaryDirectory()
         try Files.create("\(directory.path)/open", [1], mode: 0o640)
         let problem = #expect(throws: Files.Problem.self) { try Files.readPrivate("\(directory.path)/open") }
@@ -46,12 +46,12 @@ import Testing
         #expect(try Files.readPrivate("\(directory.path)/shut") == [1])
     }
 
-    @Test func thatAreMissingAreNamed() throws {
+    @Test func missingFileIsNamed() throws {
         let problem = #expect(throws: Files.Problem.self) { try Files.read("/nowhere/at/all") }
         #expect(problem?.text == "/nowhere/at/all: No such file or directory")
     }
 
-    @Test func lieWhereTheirPathsSay() {
+    @Test func relativePathsResolveToTheSettingsDirectory() {
         #expect(Files.resolve("a", in: "/etc/x") == "/etc/x/a")
         #expect(Files.resolve("/a", in: "/etc/x") == "/a")
         #expect(Files.directory(of: "/etc/x/y.yaml") == "/etc/x")

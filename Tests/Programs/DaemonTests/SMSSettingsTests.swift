@@ -29,12 +29,12 @@ private func complaints(_ text: String) -> [String] {
     }
 }
 
-@Suite struct TextSettingsTests {
+@Suite struct SMSSettingsTests {
     private static let kannel = """
         {name: one, kind: kannel, url: "http://127.0.0.1:13013/cgi-bin/sendsms", username: u, password_file: p}
         """
 
-    @Test func gatewaysAreReadAndPrinted() throws {
+    @Test func gatewaySettingsRoundTrip() throws {
         let text = """
             sms:
               from: Shop
@@ -92,7 +92,7 @@ private func complaints(_ text: String) -> [String] {
         #expect(printed == settings)
     }
 
-    @Test func gatewaysByMailAreReadAndPrinted() throws {
+    @Test func mailGatewaySettingsRoundTrip() throws {
         let text = """
             mail: {url: "smtp://127.0.0.1:25", from: login@example.com}
             sms:
@@ -140,14 +140,14 @@ private func complaints(_ text: String) -> [String] {
             ("address: \"{number}@e.com\", url: \"smtp://e.com\", username: u", "must be set together"),
             ("address: \"{number}@e.com\", from: Shop", "from must be whom its mails come from"),
         ])
-    func byMail(_ rest: String, _ message: String) {
+    func invalidMailGatewayIsReported(_ rest: String, _ message: String) {
         let mail = "mail: {url: \"smtp://127.0.0.1:25\", from: login@example.com}\n"
         let gateway = "{name: a, kind: mail\(rest.isEmpty ? "" : ", ")\(rest)}"
         let said = complaints(mail + "sms: {allow: [\"+\"], gateways: [\(gateway)]}\n")
         #expect(said.count == 1 && said.allSatisfy { $0.contains(message) }, "\(said)")
     }
 
-    @Test func aGatewayByMailNeedsAServerAndASender() {
+    @Test func mailGatewayNeedsServerAndSender() {
         let said = { (more: String) in
             complaints("sms: {allow: [\"+\"], gateways: [{name: a, kind: mail, address: \"{to}@e.com\"\(more)}]}\n")
         }
@@ -157,7 +157,7 @@ private func complaints(_ text: String) -> [String] {
         #expect(said(", url: \"smtp://127.0.0.1\", from: a@e.com").isEmpty)
     }
 
-    @Test func whoMayGetThemMustBeSaid() {
+    @Test func allowedPrefixesAreRequired() {
         #expect(
             complaints("sms: {gateways: [\(Self.kannel)]}\n") == [
                 "t.yaml:4:6: sms.allow is missing: it says which numbers may get text messages, as in allow: [\"+49\"], or "
@@ -236,13 +236,13 @@ private func complaints(_ text: String) -> [String] {
         #expect(said.contains { $0.contains(message) }, "\(said)")
     }
 
-    @Test func plainHTTPToOthersHasToBeMeant() throws {
+    @Test func plainHTTPGatewayMustBeAllowedExplicitly() throws {
         let gateway =
             "{name: a, kind: kannel, url: \"http://10.0.0.1/\", username: u, password_file: p, insecure: true}"
         #expect(complaints("sms: {allow: [\"+\"], gateways: [\(gateway)]}\n").isEmpty)
     }
 
-    @Test func twoOfOneName() {
+    @Test func duplicateGatewayNameIsRefused() {
         let said = complaints("sms: {allow: [\"+\"], gateways: [\(Self.kannel), \(Self.kannel)]}\n")
         #expect(said.count == 1 && said[0].hasSuffix("there are two gateways of the name one"))
     }
@@ -253,18 +253,18 @@ private func complaints(_ text: String) -> [String] {
         ("limits: {user_hour: 0}", "must be a whole number from 1"), ("limits: {day: many}", "must be a whole number"),
         ("gateways: {a: 1}", "sms.gateways must be a list"), ("gateways: [1]", "each gateway must hold keys"),
     ])
-    func otherKeys(_ line: String, _ message: String) {
+    func invalidSMSSettingsAreReported(_ line: String, _ message: String) {
         let said = complaints("sms: {\(line)}\n")
         #expect(said.contains { $0.contains(message) }, "\(said)")
     }
 
     @Test(arguments: [("0.075", 75_000), ("1", 1_000_000), ("0", 0), ("12.345678", 12_345_678)])
-    func amounts(_ text: String, _ millionths: Int) { #expect(Money.millionths(text) == Int64(millionths)) }
+    func amountsAreParsed(_ text: String, _ millionths: Int) { #expect(Money.millionths(text) == Int64(millionths)) }
 
     @Test(arguments: ["", ".5", "5.", "1,5", "-1", "1e3", "0.1234567", "1234567"])
-    func noAmounts(_ text: String) { #expect(Money.millionths(text) == nil) }
+    func malformedAmountsAreRefused(_ text: String) { #expect(Money.millionths(text) == nil) }
 
-    @Test func amountsAreWrittenWithTwoDigitsAtLeast() {
+    @Test func amountsArePrintedWithAtLeastTwoDecimals() {
         #expect(
             [0, 75_000, 1_500_000, 12_345_678, 100].map { Settings.amount($0) } == [
                 "0.00", "0.075", "1.50", "12.345678", "0.0001",

@@ -83,8 +83,8 @@ private func everything() throws -> Settings {
     return settings
 }
 
-@Suite struct ReadingSettings {
-    @Test func theLeastIsThreeKeys() throws {
+@Suite struct SettingsReaderTests {
+    @Test func threeKeysAreEnough() throws {
         let settings = try read(least)
         #expect(settings.origin.settingsText == "https://login.example.com:8080")
         #expect(settings.listen == HostPort(host: "0.0.0.0", port: 8080))
@@ -94,19 +94,19 @@ private func everything() throws -> Settings {
         #expect(settings.push.topic == nil)
     }
 
-    @Test func whatIsPrintedIsReadBack() throws {
+    @Test func printedSettingsAreReadBack() throws {
         let settings = try everything()
         #expect(try read(SettingsExample.annotated(settings)) == settings)
         let bare = try read(least)
         #expect(try read(SettingsExample.annotated(bare)) == bare)
     }
 
-    @Test func emptyGroupsAndEmptyOptionalKeysSayNothing() throws {
+    @Test func emptyGroupsAndOptionalKeysAreIgnored() throws {
         #expect(try read(least + "push:\npolicies: {}\ntls: ~\n") == read(least))
         #expect(try read(least + "push: {apns: {ca: \"\", topic: }}\n") == read(least))
     }
 
-    @Test func everythingWrongIsSaidAtOnceWithItsPlace() {
+    @Test func allProblemsAreReportedWithTheirPosition() {
         let text = """
             orign: https://x
             listen: 8080
@@ -143,7 +143,7 @@ private func everything() throws -> Settings {
             ("listen: a:+1", "must be HOST:PORT"),
             ("listen: ':80'", "must be HOST:PORT"),
         ])
-    func oneKey(line: String, message: String) throws {
+    func settingsKeyIsReadAndChecked(line: String, message: String) throws {
         let key = String(line.prefix { $0 != ":" })
         let rest = least.split(separator: "\n").filter { !$0.hasPrefix("\(key):") }.joined(separator: "\n")
         let said = complaints("\(rest)\n\(line)\n")
@@ -188,13 +188,13 @@ private func everything() throws -> Settings {
             ("origin: https://b.example", "t.yaml:4:1: \"origin\" stands already in line 1"),
             ("- a", "t.yaml:4:1:"),
         ])
-    func oneLineMore(line: String, message: String) {
+    func invalidSettingsLineIsReported(line: String, message: String) {
         let said = complaints(least + line + "\n")
         #expect(said.count == 1)
         #expect(said.first?.contains(message) == true, "\(said)")
     }
 
-    @Test func anEmptyFileLacksWhatIsRequired() {
+    @Test func emptyFileReportsRequiredKeys() {
         #expect(complaints("").count == 3)
         #expect(complaints("# nothing\n").count == 3)
         #expect(complaints("just words").first?.contains("must hold keys") == true)
@@ -207,9 +207,9 @@ private func everything() throws -> Settings {
     }
 }
 
-@Suite struct DocumentedSettings {
+@Suite struct SettingsPageTests {
     /// docs/settings.md shows the file that the program would print: run the test, and copy what it says.
-    @Test func theDocumentIsTheExample() throws {
+    @Test func settingsPageEqualsTheExample() throws {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
         let page = String(decoding: try Files.read("/\(root)/docs/settings.md"), as: UTF8.self)
         let example = SettingsExample.annotated(SettingsExample.forReaders)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The built `twoefay demo`: who is let in, what it carries, and how it ends.
-@Suite("twoefay demo", .timeLimit(.minutes(15))) struct ShownDemoTests {
+@Suite("twoefay demo", .timeLimit(.minutes(15))) struct DashboardDemoTests {
     private let scratch: TemporaryDirectory
 
     init() throws { scratch = try TemporaryDirectory() }
@@ -13,7 +13,7 @@ import Testing
 
     private static let origins = ["theatre", "website", "phone"]
 
-    @Test func letsInWhoBringsTheSecret() async throws {
+    @Test func dashboardAdmitsVisitorsWithTheSecret() async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
         for name in Self.origins {
@@ -36,7 +36,7 @@ import Testing
     }
 
     /// What a page may load, and who may show it, is the browser's to hold; we can only say it.
-    @Test func saysWhatItsPagesMayDo() async throws {
+    @Test func pagesCarryAContentSecurityPolicy() async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
         let (theatre, website, phone) = (
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func refusesOtherHostsAndOrigins() async throws {
+    @Test func otherHostsAndOriginsAreRefused() async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
         for name in Self.origins {
@@ -70,7 +70,7 @@ import Testing
     }
 
     /// The relay's own words, for what a phone's page would have signed: here it has not.
-    @Test func carriesAPhonesCallsToTheRelay() async throws {
+    @Test func phonePageRequestsReachTheRelay() async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
         let origin = try demo.origin("phone")
@@ -96,7 +96,7 @@ import Testing
     }
 
     /// A program that others wrote hands in a mail; curl is the relay's text message.
-    @Test func catchesMailsAndTextMessages() async throws {
+    @Test func mailsAndTextMessagesAreCaught() async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
         let port = try #require(demo.ready["mail"]?.string?.split(separator: ":").last)
@@ -132,7 +132,7 @@ import Testing
         #expect(said.contains { $0["to"] == "mail server" } && said.contains { $0["to"] == "SMS gateway" })
     }
 
-    @Test func takesThePhonesOffTheAir() async throws {
+    @Test func phonesCanBeTakenOffline() async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
         let (theatre, phone) = (try demo.origin("theatre"), try demo.origin("phone"))
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func killsTheRelayAndStartsItAgain() async throws {
+    @Test func relayCanBeKilledAndRestarted() async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
         let (theatre, phone) = (try demo.origin("theatre"), try demo.origin("phone"))
@@ -170,7 +170,7 @@ import Testing
         #expect(scratch.names == [])
     }
 
-    @Test func saysThatTheRelayDied() async throws {
+    @Test func dashboardReportsADeadRelay() async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
         kill(demo.relay, SIGKILL)
@@ -181,7 +181,7 @@ import Testing
         #expect(again.json["relay"] == "up")
     }
 
-    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func leavesNothingBehindWhenItIsToldToEnd(signal: Int32) async throws {
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func dashboardCleansUpAfterSIGTERM(signal: Int32) async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
         // Somebody is waiting all the while.
@@ -202,7 +202,7 @@ import Testing
         _ = await held.ended()
     }
 
-    @Test func leavesNothingBehindWhenItIsKilled() async throws {
+    @Test func dashboardCleansUpAfterSIGKILL() async throws {
         let demo = try await RunningDemo(scratch)
         demo.child.signal(SIGKILL)
         // Who cleans up then holds the same output: this waits for it too.
@@ -210,7 +210,7 @@ import Testing
         #expect(scratch.names == [])
     }
 
-    @Test func tellsPeopleWhereItIs() async throws {
+    @Test func dashboardPrintsItsAddress() async throws {
         let demo = try Child(try BuiltProgram.twoefay.path, ["demo"], environment: ["TMPDIR": scratch.path])
         let line = try await demo.line(.output, with: "a second phone")
         #expect(line.contains("http://localhost:") && line.contains("/?phone=2&run="))
@@ -220,7 +220,7 @@ import Testing
         #expect(scratch.names == [])
     }
 
-    @Test func takesThePortsItIsTold() async throws {
+    @Test func dashboardUsesTheGivenPorts() async throws {
         let demo = try await RunningDemo(scratch)
         let port = try #require(try demo.origin("theatre").split(separator: ":").last)
         let second = try await Child(
@@ -233,7 +233,7 @@ import Testing
         #expect(await demo.child.ended().status == 0)
     }
 
-    @Test(arguments: [["--port", "0"], ["--port", "65534"], ["--port", "8000", "--play"]]) func refusesPorts(
+    @Test(arguments: [["--port", "0"], ["--port", "65534"], ["--port", "8000", "--play"]]) func invalidPortsAreRefused(
         arguments: [String]
     ) async throws {
         let demo = try await Child(
@@ -244,7 +244,7 @@ import Testing
     }
 
     /// The store stays where the tables are, and is nobody else's to begin anew in.
-    @Test func runsOverMariaDBAndLeavesAStoreAloneThatIsThere() async throws {
+    @Test func dashboardRunsOnMariaDBAndRefusesAnExistingStore() async throws {
         let server = try MariaDBServer.shared()
         let url = server.url(try server.freshDatabase())
         let demo = try await RunningDemo(scratch, "--storage", url)

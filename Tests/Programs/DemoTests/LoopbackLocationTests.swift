@@ -5,9 +5,9 @@ import World
 
 @testable import Demo
 
-@Suite struct OwnPlaceTests {
+@Suite struct LoopbackLocationTests {
     /// As the relay reads it.
-    @Test func namesThisMachineAlone() throws {
+    @Test func databaseNamesOnlyLoopbackAddresses() throws {
         let directory = try TemporaryDirectory()
         try TextFile.write(LoopbackLocation.database(at: 1_795_249_354), to: directory("places.mmdb"))
         let places = try PlaceFinder(path: directory("places.mmdb"))

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Demo
 
-struct StoryTests {
-    @Test func breaksLinesWhereTheyMayBreakAndLosesNothing() {
+struct NarrationTests {
+    @Test func linesAreWrappedWithoutLoss() {
         let words = Array(repeating: "word", count: 60).joined(separator: " ")
         let lines = Narration.wrapped(words)
         #expect(lines.count > 1 && lines.allSatisfy { $0.count <= 104 })
@@ -20,14 +20,14 @@ struct StoryTests {
         #expect(Narration.wrapped("") == [])
     }
 
-    @Test func cutsLongTextsAtEveryDepth() {
+    @Test func longTextsAreTruncatedAtEveryDepth() {
         let long = String(repeating: "a", count: 37)
         let cut = JSONValue.string(String(repeating: "a", count: 24) + "…")
         let value: JSONValue = ["short": "b", "list": [.string(long)], "object": ["x": .string(long)], "n": 1]
         #expect(value.shortened == ["short": "b", "list": [cut], "object": ["x": cut], "n": 1])
     }
 
-    @Test func writesTimesInThousandths() {
+    @Test func timesAreWrittenInMilliseconds() {
         #expect(Duration.milliseconds(1_007).inSeconds == "1.007 s")
         #expect(Duration.milliseconds(60_250).inSeconds == "60.250 s")
         #expect(Duration.milliseconds(-5).inSeconds == "0.000 s")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The built `twoefay demo --play`, as somebody runs it who has just cloned the project.
-@Suite("twoefay demo --play", .timeLimit(.minutes(15))) struct PlayedDemoTests {
+@Suite("twoefay demo --play", .timeLimit(.minutes(15))) struct WalkthroughDemoTests {
     private let scratch: TemporaryDirectory
 
     init() throws { scratch = try TemporaryDirectory() }
@@ -28,7 +28,7 @@ import Testing
     }
 
     /// A minute long, as nothing in it is shortened.
-    @Test func playsThreeLogins() async throws {
+    @Test func walkthroughRunsThreeLogins() async throws {
         let played = try await start("--json").ended()
         try #require(played.status == 0, "\(played.output)\(played.errors)")
         #expect(played.errors == "")
@@ -62,7 +62,7 @@ import Testing
         #expect(scratch.names == [])
     }
 
-    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func leavesNothingBehindWhenItIsToldToEnd(signal: Int32) async throws {
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func walkthroughCleansUpAfterSIGTERM(signal: Int32) async throws {
         let demo = try start()
         let pid = try await relay(of: demo)
         _ = try await demo.line(.output, with: "3. Alice logs in")
@@ -76,7 +76,7 @@ import Testing
     }
 
     /// While the installation is being made.
-    @Test func leavesNothingBehindWhenItIsToldToEndAtOnce() async throws {
+    @Test func walkthroughCleansUpAfterAnImmediateSIGTERM() async throws {
         let demo = try start()
         _ = try await demo.line(.output, with: "played on this machine")
         demo.signal(SIGINT)
@@ -84,7 +84,7 @@ import Testing
         #expect(scratch.names == [])
     }
 
-    @Test func leavesNothingBehindWhenItIsKilled() async throws {
+    @Test func walkthroughCleansUpAfterSIGKILL() async throws {
         let demo = try start()
         let pid = try await relay(of: demo)
         demo.signal(SIGKILL)
@@ -95,7 +95,7 @@ import Testing
         #expect(scratch.names == [])
     }
 
-    @Test func saysThatTheRelayDied() async throws {
+    @Test func walkthroughReportsADeadRelay() async throws {
         let demo = try start()
         let pid = try await relay(of: demo)
         kill(pid, SIGKILL)
@@ -107,7 +107,7 @@ import Testing
         #expect(scratch.names == [])
     }
 
-    @Test func keepsWhatItIsToldToKeep() async throws {
+    @Test func walkthroughKeepsTheDirectoryOnRequest() async throws {
         let demo = try start("--keep")
         let pid = try await relay(of: demo)
         demo.signal(SIGINT)
@@ -121,7 +121,7 @@ import Testing
         #expect(TemporaryDirectory.mode(of: scratch(name)) == 0o700)
     }
 
-    @Test func needsTheDaemonBesideIt() async throws {
+    @Test func walkthroughNeedsTwoefaydBesideIt() async throws {
         let copy = scratch("twoefay")
         let copied = try await Child.run("cp", [try BuiltProgram.twoefay.path, copy])
         try #require(copied.status == 0)
@@ -131,7 +131,7 @@ import Testing
         #expect(scratch.names == ["twoefay"])
     }
 
-    @Test(arguments: [["--storage", "mysql://x"], ["now"], ["--kept"]]) func refusesWhatItDoesNotKnow(
+    @Test(arguments: [["--storage", "mysql://x"], ["now"], ["--kept"]]) func walkthroughRefusesUnknownOptions(
         arguments: [String]
     ) async throws {
         let demo = try await Child(

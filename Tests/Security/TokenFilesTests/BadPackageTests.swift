@@ -27,7 +27,7 @@ import World
         """
     }
 
-    @Test func entitiesAreRefusedBeforeTheyGrow() {
+    @Test func xmlEntitiesAreRefused() {
         let bomb = """
             <?xml version="1.0"?>
             <!DOCTYPE lolz [
@@ -48,7 +48,7 @@ import World
         #expect(messages(undeclared) == ["1: no XML: undefined entity"])
     }
 
-    @Test func depthAndSizeHaveBounds() {
+    @Test func xmlDepthAndSizeAreLimited() {
         let root = "<KeyContainer Version=\"1.0\" xmlns=\"urn:ietf:params:xml:ns:keyprov:pskc\">"
         #expect(messages(root + String(repeating: "<a>", count: 100_000)).first?.contains("nested here") == true)
         #expect(
@@ -69,12 +69,12 @@ import World
         ("<KeyContainer xmlns=\"urn:ietf:params:xml:ns:keyprov:pskc\"/>", "Version must be 1.0, and is missing"),
         ("<KeyContainer xmlns=\"urn:ietf:params:xml:ns:keyprov:pskc\" Version=\"1.0\"/>", "it holds no key"),
         ("<KeyContainer xmlns=\"urn:ietf:params:xml:ns:keyprov:pskc\" Version=\"1.0\">", "no XML: no element found"),
-    ]) func whatIsNoPackage(text: String, message: String) throws {
+    ]) func malformedPackageIsRefused(text: String, message: String) throws {
         let found = messages(text)
         #expect(found.count == 1 && found[0].contains(message), "\(found)")
     }
 
-    @Test func timeBasedCodes() throws {
+    @Test func invalidTOTPParametersAreReported() throws {
         let format = "<Suite>HMAC-SHA256</Suite><ResponseFormat Length=\"7\" Encoding=\"DECIMAL\"/>"
         let data =
             "<TimeInterval><PlainValue>60</PlainValue></TimeInterval><TimeDrift><PlainValue>1</PlainValue></TimeDrift>"
@@ -84,7 +84,7 @@ import World
         #expect((seed.hash, seed.digits) == (.sha256, 7))
     }
 
-    @Test func whatACodeCannotBeMadeOfIsNamed() {
+    @Test func unusableSecretIsReported() {
         func refused(_ text: String, _ part: String, sourceLocation: SourceLocation = #_sourceLocation) {
             let found = messages(text)
             #expect(found.count == 1 && found[0].contains(part), "\(found)", sourceLocation: sourceLocation)
@@ -114,7 +114,7 @@ import World
     }
 
     /// Nothing of it is taken, and the first twenty faults are told.
-    @Test func oneBadKeySpoilsTheFile() throws {
+    @Test func oneInvalidKeyRefusesTheFile() throws {
         let good = PSKCFigures.figure3.dropLast("</KeyContainer>".utf8.count)
         let bad = "<KeyPackage><Key Id=\"x\" Algorithm=\"urn:ietf:params:xml:ns:keyprov:pskc:hotp\"/></KeyPackage>"
         #expect(messages(good + bad + "</KeyContainer>").count == 1)
@@ -130,7 +130,7 @@ import World
     private static let shared = PSKCKey.shared(
         Secret([0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34, 0x56, 0x78, 0x90, 0x12]))
 
-    @Test func withoutACodeOfAuthenticationNothingIsDecrypted() {
+    @Test func nothingIsDecryptedWithoutAMAC() {
         let mac = "<ValueMAC>Su+NvtQfmvfJzF6bmQiJqoLRExc=\n                    </ValueMAC>"
         let noValueMAC = PSKCFigures.figure6.replacing(mac, with: "")
         #expect(noValueMAC != PSKCFigures.figure6)
@@ -143,7 +143,7 @@ import World
         #expect(messages(otherCipher, Self.shared).first?.contains("tripledes-cbc") == true)
     }
 
-    @Test func whatAPasswordIsStretchedByHasBounds() {
+    @Test func pbkdf2IterationsAreLimited() {
         let password = PSKCKey.password(Secret(utf8: "qwerty"))
         for (old, new) in [
             ("<IterationCount>1000", "<IterationCount>0"), ("<IterationCount>1000", "<IterationCount>99999999999"),

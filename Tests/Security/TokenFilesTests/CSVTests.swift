@@ -18,7 +18,7 @@ import TokenFiles
 
     private let secret = Array("12345678901234567890".utf8)
 
-    @Test func aTableOfTokens() throws {
+    @Test func tokenTableIsRead() throws {
         let seeds = try read(
             """
             username,kind,secret,algorithm,digits,period,counter,serial
@@ -37,7 +37,7 @@ import TokenFiles
     }
 
     /// A byte order mark, CRLF, semicolons, a field with a line end in it, no end of the last line.
-    @Test func asSpreadsheetsWriteIt() throws {
+    @Test func spreadsheetCSVIsRead() throws {
         let text =
             "kind;secret;Encoding; username\r\n\r\nhotp;3132333435363738393031323334353637383930;hex;ana\r\n"
             + "hotp;3132333435363738393031323334353637383930;HEX;\"a\nb\"\r\nhotp;GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ;base32;c"
@@ -65,17 +65,17 @@ import TokenFiles
         ("hotp,hex:31,u", "2: has 3 fields, where the first line names 7"),
         ("hotp,\"hex:31,u,,,,", "2: a quote is opened here"),
         ("hotp,\"hex:31\"x,u,,,,", "2: something follows the closing quote"),
-    ]) func eachFaultHasItsLine(row: String, message: String) {
+    ]) func csvFaultNamesItsLine(row: String, message: String) {
         let found = messages("kind,secret,username,algorithm,digits,period,counter\n\(row)\n")
         #expect(found.count == 1 && found[0].hasPrefix(message), "\(found)")
     }
 
-    @Test func allOfItOrNothing() {
+    @Test func csvFileIsReadCompletelyOrNotAtAll() {
         let found = messages("kind,secret,username\nhotp,hex:31,a\nx,hex:31,b\nhotp,hex:31,c\nhotp,,d\n")
         #expect(found == ["3: kind: must be totp or hotp", "5: secret: is missing"])
     }
 
-    @Test func theFirstLineNamesTheColumns() {
+    @Test func columnsAreNamedByTheFirstLine() {
         #expect(messages("") == ["1: it is empty; its first line must name the columns"])
         #expect(messages("ana,hotp,hex:31\n").first?.hasPrefix("1: ana is no column") == true)
         // The first token, where names were expected.
@@ -91,7 +91,7 @@ import TokenFiles
         #expect(messages("kind,secret\n") == ["1: no token follows the line of column names"])
     }
 
-    @Test func bytesThatAreNoText() {
+    @Test func invalidUTF8IsRefused() {
         #expect(messages(Array("kind,secret\nhotp,".utf8) + [0xff, 0x0a]).first?.hasPrefix("2: no UTF-8") == true)
         #expect(messages([0]).count == 1)
         #expect(
@@ -99,7 +99,7 @@ import TokenFiles
                 == true)
     }
 
-    @Test func whoHasWhichToken() throws {
+    @Test func tokenOwnersAreRead() throws {
         let users = try CSVTokenReader.readMap(Array("username,serial\nana,1\nben,2\n".utf8))
         #expect(users == ["1": "ana", "2": "ben"])
         for (text, message) in [

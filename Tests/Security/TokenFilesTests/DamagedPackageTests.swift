@@ -18,7 +18,7 @@ import World
         try? PSKCReader.read(bytes, key: key, at: FigureTests.now).seeds
     }
 
-    @Test func cutAnywhereItIsRefused() {
+    @Test func truncatedPackageIsRefused() {
         for figure in Self.all {
             let bytes = Array(figure.utf8)
             for count in stride(from: bytes.count - 1, through: 0, by: -3) {
@@ -28,7 +28,7 @@ import World
     }
 
     /// Every bit of what is encrypted, and of its code: another secret never comes out.
-    @Test func aChangedSecretIsNeverTaken() throws {
+    @Test func changedSecretIsRefused() throws {
         let bytes = Array(PSKCFigures.figure6.utf8)
         let secret = Array("12345678901234567890".utf8)
         #expect(read(bytes)?.map { $0.secret.reveal() } == [secret])
@@ -48,7 +48,7 @@ import World
         }
     }
 
-    @Test func noFlippedBitEndsTheReader() {
+    @Test func flippedBitNeverCrashes() {
         var read = 0
         for figure in Self.all {
             let bytes = Array(figure.utf8)

@@ -28,14 +28,14 @@ import World
 
     private func text(_ seed: Seed) -> String { String(decoding: seed.secret.reveal(), as: UTF8.self) }
 
-    @Test func aKeyAlone() throws {
+    @Test func rfc6030Figure2IsRead() throws {
         let seed = try #require(try read(PSKCFigures.figure2).seeds.first)
         #expect(text(seed) == "1234")
         #expect(seed.kind == .hotp(counter: 0))
         #expect((seed.username, seed.serial) == (nil, nil))
     }
 
-    @Test func withSupplementaryData() throws {
+    @Test func rfc6030SupplementaryDataIsRead() throws {
         let file = try read(PSKCFigures.figure3)
         let seed = try #require(file.seeds.first)
         #expect(file.seeds.count == 1 && file.remarks.isEmpty)
@@ -47,25 +47,25 @@ import World
         #expect(seed.line == 14)
     }
 
-    @Test func aSecretThatIsElsewhere() throws {
+    @Test func keyWithoutASecretIsReported() throws {
         let fault = try #require(faults(PSKCFigures.figure4)?.faults.first)
         #expect(fault.message.contains("KeyReference MasterKeyLabel"))
     }
 
-    @Test func aPINIsLeftOut() throws {
+    @Test func pinKeyIsSkippedWithARemark() throws {
         let file = try read(PSKCFigures.figure5)
         #expect(file.seeds.map(text) == ["12345678901234567890"])
         #expect(file.remarks.count == 1)
     }
 
-    @Test func underAPreSharedKey() throws {
+    @Test func packageUnderAPreSharedKeyIsDecrypted() throws {
         let seed = try #require(try read(PSKCFigures.figure6, Self.shared).seeds.first)
         #expect(text(seed) == "12345678901234567890")
         #expect((seed.digits, seed.serial) == (8, "987654321"))
         #expect(seed.kind == .hotp(counter: 0))
     }
 
-    @Test func underAPassword() throws {
+    @Test func packageUnderAPasswordIsDecrypted() throws {
         let file = try read(PSKCFigures.figure7, Self.password)
         #expect(file.seeds.map(text) == ["12345678901234567890"])
         // And under what the RFC says that the password comes to.
@@ -73,14 +73,14 @@ import World
         #expect(try read(PSKCFigures.figure7, derived).seeds.map(text) == ["12345678901234567890"])
     }
 
-    @Test func whatIsMissingIsNamed() {
+    @Test func missingKeyOrPasswordIsNamed() {
         #expect(faults(PSKCFigures.figure6)?.need == .key("Pre-shared-key"))
         #expect(faults(PSKCFigures.figure7)?.need == .password("My Password 1"))
         #expect(
             faults(PSKCFigures.figure6, Self.password)?.faults.first?.message.contains("not under a password") == true)
     }
 
-    @Test func anotherKeyOpensNothing() throws {
+    @Test func wrongKeyDecryptsNothing() throws {
         let wrong = PSKCKey.shared(Secret(Array(repeating: 7, count: 16)))
         #expect(
             try #require(faults(PSKCFigures.figure6, wrong)?.faults.first).message.contains("ValueMAC does not fit"))
@@ -91,21 +91,21 @@ import World
         #expect(try #require(faults(PSKCFigures.figure6, short)?.faults.first).message.contains("the one given has 1"))
     }
 
-    @Test func forACertificateItIsRefusedWithAWayOut() throws {
+    @Test func packageForACertificateIsRefusedWithAdvice() throws {
         for key in [nil, Self.shared, Self.password] {
             let fault = try #require(faults(PSKCFigures.figure8, key)?.faults.first)
             #expect(fault.message.contains("RSA") && fault.message.contains("ask whoever made it"))
         }
     }
 
-    @Test func aSignatureIsNotTakenForVerified() throws {
+    @Test func packageSignatureIsReportedAsUnverified() throws {
         let file = try read(PSKCFigures.figure9)
         #expect(file.seeds.map(text) == ["12345678901234567890"])
         #expect(file.remarks.contains { $0.contains("not verified") })
     }
 
     /// Two of the four keys are good in May 2006.
-    @Test func manyPackagesAndTheirDates() throws {
+    @Test func severalPackagesAndValidityDatesAreRead() throws {
         let late = try #require(faults(PSKCFigures.figure10))
         #expect(late.faults.map(\.line) == late.faults.map(\.line).sorted())
         #expect(late.count == 2)

@@ -9,12 +9,12 @@ import World
 
 /// Two equal requests at one moment are one change under one operation: the second of their scripts finds it done, and
 /// fails at nothing, since all the others of its batch would fail with it.
-struct AnnouncedOnceTests {
+struct AccountEventOnceTests {
     private static let callback = Statement("UPDATE website SET callback = 'https://shop.example/hook'")
     private static let errands = Statement(
         "SELECT count(*) FROM outbox WHERE event IS NOT NULL AND event <> 'login.decided'")
 
-    @Test(arguments: Engine.allCases) func whatIsDoneTwiceIsAnnouncedOnce(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func repeatedOperationCreatesOneEvent(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let store = try database.open()
         defer { store.close() }

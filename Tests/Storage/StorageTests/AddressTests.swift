@@ -39,7 +39,7 @@ import World
     /// Two users of one website show the same address to two relays at the same moment. It is the first one's, and the
     /// second hears what it would have heard a moment later.
     @Test(.timeLimit(.minutes(15)), arguments: [Factor.mail, .sms])
-    func anAddressIsTheFirstOnesAlone(_ kind: Factor) async throws {
+    func addressBelongsToItsFirstUser(_ kind: Factor) async throws {
         let relays = try await TwoRelays()
         let (first, operations) = (relays.first, relays.operations)
         let address = kind == .mail ? "new@example.com" : "+4366012345678"
@@ -61,7 +61,7 @@ import World
     }
 
     /// And the user whose it is already may confirm it.
-    @Test(arguments: Engine.allCases) func anAddressOfOnesOwnIsConfirmed(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func ownAddressIsConfirmed(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let store = try database.open()
         defer { store.close() }
@@ -80,7 +80,7 @@ import World
     }
 
     /// An address that was taken away before it was confirmed: its row stays for its counts, and is nothing to look at.
-    @Test(arguments: Engine.allCases) func anOperatorSeesNoAddressThatIsGone(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func removedAddressIsNotShown(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let store = try database.open()
         defer { store.close() }

@@ -9,10 +9,10 @@ import World
 @testable import Storage
 
 /// Whoever looks for changes waits for nobody, and nobody for them.
-@Suite(.mayBlock) struct WatchLaneTests {
+@Suite(.mayBlock) struct ChangeFeedLaneTests {
     private static let stuck = Statement("SELECT count(*) FROM user")
 
-    @Test(arguments: [Engine.file, .mariadb]) func aReadThatHangsHoldsUpNoLook(_ engine: Engine) async throws {
+    @Test(arguments: [Engine.file, .mariadb]) func hangingReadDelaysNoChangeFeedRead(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         try database.open().close()
         var options = StoreOptions()
@@ -20,7 +20,7 @@ import World
         options.deadline = .seconds(600)
         let gate = try Gate()
         let store = try Store.open(database.url, time: SystemTime(), log: Log(sink: database.sink), options: options) {
-            WatchedSession($0) { (steps, session) throws(SessionFailure) in
+            ObservedSession($0) { (steps, session) throws(SessionFailure) in
                 if steps.contains(where: { $0.statement === Self.stuck }) { gate.stop() }
                 return try session.run(steps)
             }

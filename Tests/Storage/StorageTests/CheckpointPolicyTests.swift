@@ -5,10 +5,10 @@ import World
 @testable import Storage
 
 /// When a write-ahead log is brought into its file. No database, no thread.
-struct LogPolicyTests {
+struct CheckpointPolicyTests {
     private static let limits = CheckpointPolicy.Limits(step: 100, long: 2000, most: 8000)
 
-    @Test func stepsAreTakenBesideOneAtATime() {
+    @Test func checkpointStepsRunOneAtATime() {
         var policy = CheckpointPolicy(Self.limits)
         #expect(policy.committed(99) == nil)
         #expect(policy.committed(100) == .beside)
@@ -22,7 +22,7 @@ struct LogPolicyTests {
         #expect(policy.committed(110) == .beside)
     }
 
-    @Test func aLongLogIsBroughtInByTheCommitWhenLittleIsLeft() {
+    @Test func commitCheckpointsASmallRemainderOfALongLog() {
         var policy = CheckpointPolicy(Self.limits)
         #expect(policy.committed(1900) == .beside)
         policy.ended(.beside, 1700)
@@ -35,7 +35,7 @@ struct LogPolicyTests {
         #expect(policy.committed(2500) == .here)
     }
 
-    @Test func aThreadThatDoesNotComeForwardIsNotWaitedForForEver() {
+    @Test func stalledCheckpointThreadIsBypassed() {
         var policy = CheckpointPolicy(Self.limits)
         #expect(policy.committed(100) == .beside)
         #expect(policy.committed(7999) == nil)
@@ -46,7 +46,7 @@ struct LogPolicyTests {
         #expect(policy.committed(8100) == .here)
     }
 
-    @Test func aFailureIsTriedAgainAfterAStep() {
+    @Test func failedCheckpointIsRetried() {
         var policy = CheckpointPolicy(Self.limits)
         #expect(policy.committed(100) == .beside)
         policy.ended(.beside, nil)
@@ -56,7 +56,7 @@ struct LogPolicyTests {
 
     /// Commits of every size, as fast as they can be, beside a thread that takes anything from one to forty of them for a
     /// step. The log stays bounded, and no commit has much to do.
-    @Test(arguments: 0..<20) func theLogIsBoundedUnderAnyLoad(seed: UInt64) {
+    @Test(arguments: 0..<20) func walSizeIsBoundedUnderAnyLoad(seed: UInt64) {
         let chance = SeededRandomness(seed: seed)
         var policy = CheckpointPolicy(Self.limits)
         var (pages, broughtIn, longest) = (0, 0, 0)

@@ -14,7 +14,7 @@ import World
 
     private func database() throws -> TestDatabase { try Engine.mariadb.database() }
 
-    @Test func deadlocksAreTriedAgain() async throws {
+    @Test func deadlockIsRetried() async throws {
         let database = try database()
         let (one, two) = (try database.open(), try database.open())
         defer {
@@ -49,7 +49,7 @@ import World
             .integer(0)
     }
 
-    @Test func whoeverWaitsForALockHoldsUpNobodyElseForLong() async throws {
+    @Test func lockWaitDelaysOthersOnlyBriefly() async throws {
         let database = try database()
         var options = StoreOptions()
         options.deadline = .seconds(120)
@@ -66,7 +66,7 @@ import World
         #expect(try await blocked.row(0).integer(0) == 1)
     }
 
-    @Test func aLockThatIsNeverGivenUpIsUnavailable() async throws {
+    @Test func permanentLockIsUnavailable() async throws {
         let database = try database()
         var options = StoreOptions()
         options.deadline = .seconds(2)
@@ -82,7 +82,7 @@ import World
         #expect(try await store.run(TestScript.raise(1)).row(1).integer(0) == 1)
     }
 
-    @Test func anotherProgramThatWritesTheFileIsWaitedFor() async throws {
+    @Test func writeLockOfAnotherProcessIsAwaited() async throws {
         let database = try Engine.file.database()
         let store = try database.open()
         defer { store.close() }

@@ -8,7 +8,7 @@ import World
 /// What the verbs count on, on every engine.
 @Suite(.mayBlock) struct ContractTests {
     @Test(arguments: Engine.allCases)
-    func writesThenReadsInOneScript(_ engine: Engine) async throws {
+    func scriptReadsItsOwnWrites(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             #expect(try await store.run(TestScript.counter(1)).isEmpty)
             let rows = try await store.run(TestScript.raise(1))
@@ -19,7 +19,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func aGuardThatRefusesChangesNothing(_ engine: Engine) async throws {
+    func failedGuardChangesNothing(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try await store.run(TestScript.counter(1, 5))
             let rows = try await store.run(TestScript.raise(1, below: 5))
@@ -30,7 +30,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func ofManyAtOnceNoMoreThanTheLimitAreAdmitted(_ engine: Engine) async throws {
+    func concurrentScriptsNeverExceedTheLimit(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try await store.run(TestScript.counter(1))
             let admitted = try await withThrowingTaskGroup(of: Int64.self) { group in
@@ -45,7 +45,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func anErrorOfOneHarmsNoOther(_ engine: Engine) async throws {
+    func failingScriptAffectsNoOther(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try await store.run(TestScript.counter(1))
             let failed = TestScript.fresh()
@@ -68,7 +68,7 @@ import World
 
     /// A repeat that overtook the first request has done its work.
     @Test(arguments: Engine.allCases)
-    func anOperationThatIsDoneAlreadyIsNoError(_ engine: Engine) async throws {
+    func repeatedOperationIsNoError(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try await store.run(TestScript.counter(1))
             let operation = TestScript.fresh()
@@ -81,7 +81,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func anErrorNamesTheScriptAndNoValue(_ engine: Engine) async throws {
+    func errorNamesTheScriptWithoutValues(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             let script = Script("test.names", writes: [KeptRow.insert(id: 1, name: "alice@example.com")])
             _ = try await store.run(script)
@@ -98,7 +98,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func aWrongNumberOfValuesIsRefused(_ engine: Engine) async throws {
+    func wrongValueCountIsRefused(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             await #expect(throws: StoreFailure.self) {
                 try await store.run(Script("test", reads: [BoundStatement(Self.two, 1)]))
@@ -111,7 +111,7 @@ import World
     private static let two = Statement("SELECT ? AS a, ? AS b")
 
     @Test(arguments: Engine.allCases)
-    func aReadLaneDoesNotWrite(_ engine: Engine) async throws {
+    func readLaneRefusesWrites(_ engine: Engine) async throws {
         guard engine != .memory else { return }
         try await withStore(engine) { store in
             await #expect(throws: StoreFailure.self) {
@@ -121,7 +121,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func aProgramWithoutALoopWaits(_ engine: Engine) async throws {
+    func blockingRunWorksWithoutALoop(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try store.runBlocking(TestScript.counter(1))
             #expect(try store.runBlocking(TestScript.raise(1)).row(1).integer(0) == 1)

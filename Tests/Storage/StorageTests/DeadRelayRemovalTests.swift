@@ -7,7 +7,7 @@ import World
 @testable import Storage
 
 /// What a dead relay held is free, and what a living one holds is not.
-@Suite(.mayBlock) struct BuryTests {
+@Suite(.mayBlock) struct DeadRelayRemovalTests {
     private static let relay: RelayID = Sample.id(1)
     private static let addChore = Statement("INSERT INTO chore (name, holder) VALUES ('tidy', ?)")
 
@@ -34,7 +34,7 @@ import World
     }
 
     /// It was halted, or its store was, and it was judged by a beat that it has moved since.
-    @Test(arguments: Engine.allCases) func oneWhoseBeatHasMovedKeepsWhatItHolds(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func relayWithAMovedHeartbeatKeepsItsLeases(_ engine: Engine) async throws {
         let scene = try await held(engine)
         for count in [Int64(0), 2] {
             try await scene.store.bury(Self.relay, at: count, now: CallScene.now)
@@ -44,14 +44,14 @@ import World
         try await check(scene, holds: false)
     }
 
-    @Test(arguments: Engine.allCases) func oneThatLeavesHoldsNothing(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func deregisteredRelayHoldsNoLease(_ engine: Engine) async throws {
         let scene = try await held(engine)
         try await scene.store.bury(Self.relay, at: nil, now: CallScene.now)
         try await check(scene, holds: false)
     }
 
     /// It was buried already, and took up more before it moved its beat again.
-    @Test(arguments: Engine.allCases) func oneThatLeavesWithoutARowHoldsNothing(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func deregisteringWithoutARowReleasesLeases(_ engine: Engine) async throws {
         let scene = try await held(engine)
         try await scene.write("DELETE FROM relay")
         try await scene.store.bury(Self.relay, at: nil, now: CallScene.now)

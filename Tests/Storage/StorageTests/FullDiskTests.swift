@@ -12,7 +12,7 @@ import World
     private static let room = Statement("PRAGMA max_page_count = 1000000")
 
     @Test(arguments: [Engine.memory, .file])
-    func aFullDiskIsUnavailableAndNothingPartial(_ engine: Engine) async throws {
+    func fullDiskIsUnavailableWithoutPartialWrites(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try await store.run(TestScript.counter(1))
             _ = try await store.run(Script("test.limit", writes: [BoundStatement(Self.noRoom)]))
@@ -38,7 +38,7 @@ import World
         }
     }
     /// What is told once is not told again with every transaction that happens to write nothing.
-    @Test func itIsOverWithTheNextWriteAndNotBefore() async throws {
+    @Test func fullDiskEndsWithTheNextSuccessfulWrite() async throws {
         let database = try Engine.file.database()
         let store = try database.open()
         defer { store.close() }

@@ -19,7 +19,7 @@ struct GaleraTests {
     private struct Bench {
         let cluster: GaleraCluster
         let name: String
-        let sink = WatchedSink()
+        let sink = ObservedSink()
 
         init(_ migrations: [Migration] = TestSchema.all) throws {
             cluster = try GaleraCluster.shared()
@@ -96,7 +96,7 @@ struct GaleraTests {
         }
     }
 
-    @Test func aNodeIsKilledUnderLoadAndNothingIsLostOrDoubled() async throws {
+    @Test func killedNodeLosesAndDuplicatesNothing() async throws {
         let bench = try Bench()
         let database = try bench.database(first: 0)
         let store = try database.open(.require, options: .patient)
@@ -117,7 +117,7 @@ struct GaleraTests {
         #expect(value > acknowledged)
         #expect(try await bench.operations(store) == value)
         let node = try #require((1..<3).first { store.connections(to: bench.place($0)) == 2 })
-        let moved = database.sink.lines.filter { WatchedSink.isOf("store.connected", $0) }
+        let moved = database.sink.lines.filter { ObservedSink.isOf("store.connected", $0) }
         #expect(moved.count >= 4 && moved.last?.contains("host=\(bench.place(node))") == true, "\(moved)")
 
         try bench.cluster.nodes[0].restart()
@@ -128,7 +128,7 @@ struct GaleraTests {
     }
 
     /// A frozen node takes itself for what it was when it goes on, until it hears of the others.
-    @Test func aNodeStandsStillAndTellsNothingOldWhenItGoesOn() async throws {
+    @Test func pausedNodeServesNoStaleReads() async throws {
         let bench = try Bench()
         let database = try bench.database(first: 0)
         let store = try database.open(.require, options: .patient)
@@ -159,7 +159,7 @@ struct GaleraTests {
         #expect(try bench.value(at: 0) == 1)
     }
 
-    @Test func withoutAMajorityNothingIsAcknowledgedAndItComesBackByItself() async throws {
+    @Test func lossOfQuorumAcknowledgesNothingAndRecovers() async throws {
         let bench = try Bench()
         let database = try bench.database(first: 0)
         let store = try database.open(.require, options: .patient)
@@ -181,7 +181,7 @@ struct GaleraTests {
     }
 
     /// Certification finds them at COMMIT, where a single server has locks.
-    @Test func whatTwoNodesWriteAtOnceIsWrittenOnceEach() async throws {
+    @Test func concurrentWritesAtTwoNodesApplyOnce() async throws {
         let bench = try Bench()
         let (first, second) = (try bench.database(first: 0), try bench.database(first: 1))
         let stores = try [first, second].map { try $0.open(.require, options: .patient) }
@@ -203,7 +203,7 @@ struct GaleraTests {
         #expect(try await bench.operations(stores[0]) == 200 * rounds)
     }
 
-    @Test func twoRelaysAtTwoNodesNeverClaimOneRow() async throws {
+    @Test func twoRelaysAtTwoNodesNeverLeaseOneRow() async throws {
         let bench = try Bench(Migration.all)
         let stores = try (0..<2).map { try bench.database(first: $0, Migration.all).open(.require, options: .patient) }
         defer { for store in stores { store.close() } }

@@ -8,7 +8,7 @@ import World
 @testable import Storage
 
 /// Whatever ends a login, its website is told, by one row that is written with the end.
-struct DecidedTests {
+struct LoginDecidedTests {
     private static let callback = Statement("UPDATE website SET callback = 'https://shop.example/hook' WHERE id = ?")
     private static let isApproval = Statement("UPDATE challenge SET approves = x'01' WHERE id = ?")
     private static let isLocked = Statement("UPDATE user SET state = 'locked' WHERE id = ?")
@@ -164,7 +164,7 @@ struct DecidedTests {
     }
 
     @Test(arguments: Engine.allCases, [true, false])
-    func theWebsiteIsToldOfEveryEndOnce(_ engine: Engine, hasCallback: Bool) async throws {
+    func everyEndCreatesOneLoginDecided(_ engine: Engine, hasCallback: Bool) async throws {
         let database = try engine.database(Migration.all)
         let store = try database.open()
         defer { store.close() }
@@ -185,7 +185,7 @@ struct DecidedTests {
     }
 
     /// A change that comes again under the same operation, and is not looked up, tells nothing again.
-    @Test(arguments: Engine.allCases) func whatIsDoneTwiceIsToldOnce(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func repeatedOperationCreatesOneLoginDecided(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let store = try database.open()
         defer { store.close() }
@@ -201,7 +201,7 @@ struct DecidedTests {
     }
 
     /// Whoever forgets a user asks for it to be as if there had been none.
-    @Test(arguments: Engine.allCases) func nothingIsToldOfAForgottenUser(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func deletedUserCreatesNoLoginDecided(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let store = try database.open()
         defer { store.close() }

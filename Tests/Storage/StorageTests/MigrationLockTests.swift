@@ -7,7 +7,7 @@ import World
 @testable import Storage
 
 /// The right to change the tables of a cluster. The row does on one node what it does on several.
-@Suite(.mayBlock) struct MigrationClaimTests {
+@Suite(.mayBlock) struct MigrationLockTests {
     private let database: TestDatabase
     private let one: any Session
     private let other: any Session
@@ -17,11 +17,11 @@ import World
         (one, other) = (try database.url.session(.migrating), try database.url.session(.migrating))
     }
 
-    @Test func itIsNeededInAClusterAlone() throws {
+    @Test func migrationLockIsUsedOnlyInACluster() throws {
         #expect(try !MigrationLock.isNeeded(one))
     }
 
-    @Test func whoeverHasItKeepsTheOthersWaiting() async throws {
+    @Test func heldMigrationLockBlocksOthers() async throws {
         let first = try MigrationLock(one)
         let isReleased = Mutex(false)
         let url = database.url
@@ -39,7 +39,7 @@ import World
     }
 
     /// It was only slow: it does no more.
-    @Test func whoeverWasTakenForDeadLosesIt() throws {
+    @Test func expiredMigrationLockIsLost() throws {
         let slow = try MigrationLock(one)
         try slow.renew()
         let next = try MigrationLock(other, patience: .zero)

@@ -45,7 +45,7 @@ extension HarmedServerTests {
             }
         }
 
-        @Test func aServerThatIsGoneIsAnsweredForInTimeAndComesBack() async throws {
+        @Test func stoppedServerIsReportedInTimeAndRecovers() async throws {
             let server = try MariaDBServer.victim()
             let bench = try Bench(server)
             defer { bench.store.close() }
@@ -58,7 +58,7 @@ extension HarmedServerTests {
             #expect(bench.store.trouble == nil)
         }
 
-        @Test func aServerThatHangsIsAnsweredForInTimeAndComesBack() async throws {
+        @Test func hangingServerIsReportedInTimeAndRecovers() async throws {
             let server = try MariaDBServer.victim()
             let bench = try Bench(server)
             defer { bench.store.close() }
@@ -78,7 +78,7 @@ extension HarmedServerTests {
 
         enum Harm: CaseIterable { case gone, hangs }
 
-        @Test(arguments: Harm.allCases) func theNextHostIsTried(harm: Harm) async throws {
+        @Test(arguments: Harm.allCases) func nextHostIsTried(harm: Harm) async throws {
             let (first, second) = (try MariaDBServer.victim(), try MariaDBServer.shared())
             let name = try common(first, second)
             let url = try StorageURL("mariadb://root@127.0.0.1:\(first.port),127.0.0.1:\(second.port)/\(name)")
@@ -102,7 +102,7 @@ extension HarmedServerTests {
             #expect(try await store.run(TestScript.value(of: 2)).row(0).integer(0) == 20)
         }
 
-        @Test func theNextHostIsTriedWhenOneWillNotWrite() async throws {
+        @Test func readOnlyHostIsSkipped() async throws {
             let (first, second) = (try MariaDBServer.victim(), try MariaDBServer.shared())
             let name = try common(first, second)
             for server in [first, second] {
@@ -133,7 +133,7 @@ extension HarmedServerTests {
 
         private static let drawn = Atomic<Int>(0)
 
-        @Test func aWrongPasswordSaysSoAtOnce() throws {
+        @Test func wrongPasswordIsReportedAtOnce() throws {
             let server = try MariaDBServer.shared()
             try server.sql("CREATE OR REPLACE USER guarded IDENTIFIED BY 'right'")
             let database = try server.freshDatabase()
@@ -152,7 +152,7 @@ extension HarmedServerTests {
             try TestDatabase(url: right, migrations: TestSchema.all).open().close()
         }
 
-        @Test func aPasswordMayStandInAFileAndTheServerBehindASocket() async throws {
+        @Test func passwordFileAndSocketAreSupported() async throws {
             let server = try MariaDBServer.shared()
             let directory = try TemporaryDirectory()
             let database = try server.freshDatabase()

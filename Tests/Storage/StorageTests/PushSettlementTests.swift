@@ -7,7 +7,7 @@ import World
 @testable import Storage
 
 /// The pushes of a challenge, settled by two relays at the same moment, and while the challenge ends.
-@Suite(.mayBlock) struct SettleTests {
+@Suite(.mayBlock) struct PushSettlementTests {
     private static let further = Statement(
         "INSERT INTO outbox (id, kind, challenge_id, device_id, due_at, attempts) VALUES (?, 'push', ?, ?, ?, 0)")
     private static let rounds = 100..<140
@@ -25,7 +25,7 @@ import World
     }
 
     /// Each sees that the other's is not under way any more, or leaves the step to it.
-    @Test func ofTwoThatFailAtOnceTheLastSaysSo() async throws {
+    @Test func lastOfTwoConcurrentFailuresEndsTheStep() async throws {
         let relays = try await TwoRelays()
         let (first, second, operations) = (relays.first, relays.second, relays.operations)
         for number in Self.rounds {
@@ -51,7 +51,7 @@ import World
     }
 
     /// It is taken over at the moment in which the user answers: the step is the answer's in the end.
-    @Test func whatIsAnsweredMeanwhileIsAnswered() async throws {
+    @Test func answeredChallengeIsNotChangedBySettlement() async throws {
         let relays = try await TwoRelays()
         let (first, second, operations) = (relays.first, relays.second, relays.operations)
         for number in Self.rounds {
@@ -65,7 +65,7 @@ import World
     }
 
     /// Two relays settle one push: it has one end, of which one of them knows.
-    @Test func ofTwoThatSettleOnePushOneDoes() async throws {
+    @Test func concurrentSettlementsOfAPushApplyOnce() async throws {
         let relays = try await TwoRelays()
         let (first, second, operations) = (relays.first, relays.second, relays.operations)
         for number in Self.rounds {

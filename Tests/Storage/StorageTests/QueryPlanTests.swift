@@ -7,7 +7,7 @@ import Testing
 
 /// No statement looks at every row of a table that grows. Each is explained on a database with some rows, with the values
 /// that its verb gives it, at the moment when the verb runs it.
-@Suite(.mayBlock) struct PlanTests {
+@Suite(.mayBlock) struct QueryPlanTests {
     /// Tables of which there is a handful of rows (relay, website, website_key, callback) may be looked at as a whole.
     private static let growing = [
         "user", "activation", "device", "factor", "sent_code", "challenge", "step", "outbox", "audit", "idempotency",
@@ -22,7 +22,7 @@ import Testing
         "holder = NULL, claim = NULL WHERE holder = ?": "once for every relay that died",
     ]
 
-    @Test(arguments: [Engine.file, .mariadb]) func nothingThatGrowsIsScanned(engine: Engine) async throws {
+    @Test(arguments: [Engine.file, .mariadb]) func noGrowingTableIsScanned(engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let migrated = try database.open()
         try await Sample.fill(migrated, at: database.url)

@@ -7,7 +7,7 @@ import World
 @testable import Storage
 
 /// What nobody needs any more goes, however much of it there is, a few rows at a time, and by one relay.
-@Suite(.mayBlock) struct TidyTests {
+@Suite(.mayBlock) struct RetentionTests {
     fileprivate static let now = Timestamp(seconds: 1_800_000_000)
     private static let old = now - .milliseconds(1)
     private static let relay: RelayID = Sample.id(1)
@@ -42,7 +42,7 @@ import World
     // MARK: Each kind
 
     @Test(arguments: Engine.allCases, ExpiredRows.Kind.allCases)
-    func dropsAllThatIsOldAndNothingElse(engine: Engine, kind: ExpiredRows.Kind) async throws {
+    func onlyExpiredRowsAreDeleted(engine: Engine, kind: ExpiredRows.Kind) async throws {
         try await withTables(engine) { store in
             // More than one transaction may take.
             let rows = (0..<1103).flatMap { Old.rows(kind, $0, at: $0 < 1100 ? Self.old : Self.now) }
@@ -56,7 +56,7 @@ import World
     }
 
     /// Its number is what the next one's follows from, and what other relays know.
-    @Test(arguments: Engine.allCases) func theNewestLineOfTheAuditStays(engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func newestAuditRowIsKept(engine: Engine) async throws {
         try await withTables(engine) { store in
             let rows = (0..<5).flatMap { Old.rows(.audit, $0, at: Self.old) }
             _ = try await store.run(Script("fill", writes: rows))
@@ -70,7 +70,7 @@ import World
     }
 
     /// A relay's clock was ahead: what it wrote stays, and does not keep what follows.
-    @Test(arguments: Engine.allCases) func aYoungLineOfTheAuditKeepsNoOther(engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func youngAuditRowKeepsNoOlderOne(engine: Engine) async throws {
         try await withTables(engine) { store in
             let rows = (0..<600).flatMap { Old.rows(.audit, $0, at: $0 % 2 == 0 ? Self.now : Self.old) }
             _ = try await store.run(Script("fill", writes: rows))
@@ -81,7 +81,7 @@ import World
 
     /// Looking is one transaction and dropping another: an operator's word may come between.
     @Test(arguments: [Engine.file, .mariadb], [ExpiredRows.Kind.dead, .callbacks])
-    func whatIsTriedAgainMeanwhileStays(engine: Engine, kind: ExpiredRows.Kind) async throws {
+    func replayedEntryIsKept(engine: Engine, kind: ExpiredRows.Kind) async throws {
         let database = try engine.database(Migration.all)
         defer { withExtendedLifetime(database) {} }
         let store = try database.open()
@@ -104,7 +104,7 @@ import World
 
     // MARK: Challenges that stay
 
-    @Test(arguments: Engine.allCases) func whatIsStillNeededStays(engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func referencedRowsAreKept(engine: Engine) async throws {
         try await withTables(engine) { store in
             let id = { (number: Int) in SQLValue.id(Sample.id(number) as ChallengeID) }
             _ = try await store.run(
@@ -138,7 +138,7 @@ import World
     }
 
     /// However many there are, and be they all of one moment, the looks come to an end, and to what lies behind them.
-    @Test(arguments: Engine.allCases) func whatStaysIsPassedOver(engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func keptRowsAreSkipped(engine: Engine) async throws {
         try await withTables(engine) { store in
             let first = Self.old - .seconds(10)
             let stay = (1...1200).flatMap {
@@ -154,7 +154,7 @@ import World
 
     // MARK: By one relay
 
-    @Test(arguments: Engine.allCases) func oneRelayHasIt(engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func oneRelayHoldsTheRetentionLease(engine: Engine) async throws {
         try await withTables(engine) { store in
             let rubbish = ExpiredRows(.answers, before: Self.now)
             func drop(_ relay: RelayID) async throws -> Int? { try await store.drop(rubbish, by: relay)?.count }
@@ -180,7 +180,7 @@ import World
         }
     }
 
-    @Test func ofTwoAtOnceOneGetsIt() async throws {
+    @Test func concurrentRelaysGetOneRetentionLease() async throws {
         let two = try await TwoRelays()
         defer { withExtendedLifetime(two) {} }
         let (one, other) = (two.first, two.second)
@@ -219,7 +219,7 @@ private enum Old {
         case .secrets: return [BoundStatement(secret, id, at)]
         case .tallies:
             // Of the day before, or of that one.
-            let day = moment < TidyTests.now ? moment - .seconds(86_400) : moment
+            let day = moment < RetentionTests.now ? moment - .seconds(86_400) : moment
             return [BoundStatement(tally, .text(SMSCharge.day(day)), .text((Sample.id(number) as UserID).text))]
         case .dead: return [BoundStatement(dead, id, at)]
         case .callbacks: return [BoundStatement(callback, id, at)]

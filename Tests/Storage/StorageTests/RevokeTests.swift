@@ -14,7 +14,7 @@ import Testing
     private static let approvals = Statement("SELECT count(*) FROM challenge WHERE id = ? AND decision = 'approve'")
     private static let revoke = Statement("UPDATE device SET state = 'revoked' WHERE id = ?")
 
-    @Test(.timeLimit(.minutes(2))) func noApprovalIsCommittedAfterItsPhoneWasTakenAway() async throws {
+    @Test(.timeLimit(.minutes(2))) func noApprovalCommitsAfterItsPhoneIsRevoked() async throws {
         let relays = try await TwoRelays()
         let (first, second) = (relays.first, relays.second)
         let operations = relays.operations

@@ -8,7 +8,7 @@ import World
 @testable import Storage
 
 /// Text messages are counted where they are begun: exactly, by however many relays at once.
-@Suite(.mayBlock) struct TextBudgetTests {
+@Suite(.mayBlock) struct SMSBudgetTests {
     private static let now = Timestamp(seconds: 1_800_000_000)
     private static let number = "+4915112345678"
 
@@ -38,7 +38,7 @@ import World
         _ limits: SMSLimits, user: Int, to number: String = number, at moment: Timestamp = now
     ) throws -> SMSCharge { try #require(limits.charge(user: Sample.id(user), to: number, at: moment)) }
 
-    @Test(arguments: Engine.allCases) func eachLimitHolds(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func eachSMSLimitHolds(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         defer { withExtendedLifetime(database) {} }
         let store = try database.open()
@@ -70,7 +70,7 @@ import World
         #expect(try rows.map { try $0.first?.integer(0) } == [6, 5, 1, 0])
     }
 
-    @Test(arguments: Engine.allCases) func theHourOfACountryHolds(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func hourlyCountryLimitHolds(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         defer { withExtendedLifetime(database) {} }
         let store = try database.open()
@@ -81,7 +81,7 @@ import World
         #expect(try await Self.begin(3, Self.charge(limits, user: 2, to: "+12025550123"), on: store))
     }
 
-    @Test func twoRelaysAtOnceBeginNoMoreThanThereIsRoomFor() async throws {
+    @Test func twoRelaysNeverExceedTheSMSLimit() async throws {
         let database = try Engine.mariadb.database(Migration.all)
         defer { withExtendedLifetime(database) {} }
         let stores = [try database.open(), try database.open()]
@@ -102,7 +102,7 @@ import World
         #expect(try rows.map { try $0[0].integer(0) } == [12, 12, 12])
     }
 
-    @Test(arguments: Engine.allCases) func theAccountOfADay(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func dailySMSUsageIsReported(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         defer { withExtendedLifetime(database) {} }
         let store = try database.open()

@@ -24,7 +24,7 @@ extension HarmedServerTests {
         }
 
         @Test(arguments: [1, 20])
-        func aCommitWhoseAnswerIsLostIsDoneOnce(_ count: Int) async throws {
+        func commitWithALostAnswerAppliesOnce(_ count: Int) async throws {
             try await withProxy(try MariaDBServer.shared()) { store, proxy in
                 _ = try await store.run(TestScript.counter(1))
                 for _ in 0..<5 {
@@ -37,7 +37,7 @@ extension HarmedServerTests {
         }
 
         @Test(arguments: [1, 20])
-        func aCommitThatTheServerNeverSawIsDoneOnce(_ count: Int) async throws {
+        func unseenCommitAppliesOnce(_ count: Int) async throws {
             try await withProxy(try MariaDBServer.shared()) { store, proxy in
                 _ = try await store.run(TestScript.counter(1))
                 for _ in 0..<5 {
@@ -50,7 +50,7 @@ extension HarmedServerTests {
         }
 
         /// What a gateway took is paid for once, and so it stands in the account.
-        @Test func aTextMessageIsAccountedForOnce() async throws {
+        @Test func smsUsageIsRecordedOnce() async throws {
             try await withProxy(try MariaDBServer.shared(), Migration.all) { store, proxy in
                 let sent = SMSUsage(
                     Sample.id(1), at: Sample.now, prefix: NumberPrefix.country(of: "+49"), parts: 2, cost: 150_000)
@@ -69,7 +69,7 @@ extension HarmedServerTests {
         }
 
         /// The old connection's COMMIT is done while the new one looks whether it was.
-        @Test func aCommitThatIsStillUnderWayIsWaitedFor() async throws {
+        @Test func pendingCommitIsAwaited() async throws {
             try await withProxy(try MariaDBServer.shared()) { store, proxy in
                 _ = try await store.run(TestScript.counter(1))
                 proxy.cutNextCommit(
@@ -91,7 +91,7 @@ extension HarmedServerTests {
             WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()
             """)
 
-        @Test func aRefusalStaysARefusalWhenItsCommitIsLost() async throws {
+        @Test func refusedOperationStaysRefusedAfterALostCommit() async throws {
             try await withProxy(try MariaDBServer.shared()) { store, proxy in
                 _ = try await store.run(TestScript.counter(1, 7))
                 proxy.cutNextCommit(.after)
@@ -101,7 +101,7 @@ extension HarmedServerTests {
             }
         }
 
-        @Test func aServerThatIsKilledAtACommitHasDoneItOnceWhenItIsBack() async throws {
+        @Test func commitDuringAServerKillAppliesOnce() async throws {
             let server = try MariaDBServer.victim()
             try await withProxy(server) { store, proxy in
                 _ = try await store.run(TestScript.counter(1))
@@ -118,7 +118,7 @@ extension HarmedServerTests {
         }
 
         /// Whatever the clients heard: each operation that left its row raised the counter once, and no other did.
-        @Test func killedUnderLoadNothingAcknowledgedIsLostAndNothingDoubled() async throws {
+        @Test func serverKillUnderLoadLosesAndDuplicatesNothing() async throws {
             let server = try MariaDBServer.victim()
             let url = try StorageURL(server.url(try server.freshDatabase()))
             let store = try TestDatabase(url: url, migrations: TestSchema.all).open()

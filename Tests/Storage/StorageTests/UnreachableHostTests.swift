@@ -8,8 +8,8 @@ import World
 
 extension HarmedServerTests {
     /// A store that knows that no host gives a connection keeps nobody waiting for one.
-    struct AwayTests {
-        @Test func whereEveryHostRefusesTheAnswerComesAtOnce() async throws {
+    struct UnreachableHostTests {
+        @Test func refusalByEveryHostFailsAtOnce() async throws {
             let server = try MariaDBServer.victim()
             let database = TestDatabase(
                 url: try StorageURL(server.url(try server.freshDatabase())), migrations: TestSchema.all)
@@ -55,7 +55,7 @@ extension HarmedServerTests {
         }
 
         /// Both lanes go where one of them had to go, and say so.
-        @Test func theLanesMoveTogetherAndSayWhere() async throws {
+        @Test func lanesMoveToTheSameHostAndLogIt() async throws {
             let (first, second) = (try MariaDBServer.victim(), try MariaDBServer.shared())
             let name = try second.freshDatabase()
             try first.sql("CREATE OR REPLACE DATABASE \(name)")
@@ -77,10 +77,10 @@ extension HarmedServerTests {
             try first.start()
             #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 20)
             #expect(places.map(store.connections) == [0, 2])
-            let connected = database.sink.lines.filter { WatchedSink.isOf("store.connected", $0) }
+            let connected = database.sink.lines.filter { ObservedSink.isOf("store.connected", $0) }
             #expect(connected.map { line in places.firstIndex { line.contains("host=\($0)") } } == [0, 0, 1, 1])
             #expect(connected.filter { $0.contains("level=notice") }.count == 2)
-            let recovered = database.sink.lines.filter { WatchedSink.isOf("store.recovered", $0) }
+            let recovered = database.sink.lines.filter { ObservedSink.isOf("store.recovered", $0) }
             #expect(recovered.allSatisfy { $0.contains("host=\(places[1])") } && !recovered.isEmpty)
         }
     }

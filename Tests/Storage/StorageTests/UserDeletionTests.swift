@@ -9,7 +9,7 @@ import World
 @testable import Storage
 
 /// A user is forgotten, with all that is theirs.
-@Suite(.mayBlock) struct ForgetTests {
+@Suite(.mayBlock) struct UserDeletionTests {
     private static let lock = Statement("UPDATE activation SET used_at = NULL WHERE digest = ?")
     private static let left = Statement("SELECT count(*) FROM device WHERE user_id NOT IN (SELECT id FROM user)")
 
@@ -18,7 +18,7 @@ import World
     private static let noted = Statement(
         "SELECT count(*) FROM audit WHERE event = 'user.forgotten' AND user_id = challenge_id")
 
-    @Test(arguments: Engine.allCases) func whatIsOpenEndsWithTheUser(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func deletingAUserEndsOpenChallenges(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let store = try database.open()
         defer { store.close() }
@@ -37,7 +37,7 @@ import World
     }
 
     /// Two relays on one database: one forgets a user whose challenge the other ends.
-    @Test(.timeLimit(.minutes(15))) func whatHasItsEndDoesNotEndWithTheUser() async throws {
+    @Test(.timeLimit(.minutes(15))) func deletingAUserLeavesEndedChallenges() async throws {
         let relays = try await TwoRelays()
         try relays.hold(BoundStatement(Self.deny, .moment(Sample.now), .id(Sample.id(1) as ChallengeID)))
         let (first, second, operation) = (relays.first, relays.second, relays.operations.new())
@@ -48,7 +48,7 @@ import World
     }
 
     /// One forgets a user while the other binds a phone to it.
-    @Test(.timeLimit(.minutes(15))) func aForgottenUserLeavesNoPhoneBehind() async throws {
+    @Test(.timeLimit(.minutes(15))) func deletingAUserDeletesPhones() async throws {
         let relays = try await TwoRelays()
         let (first, second) = (relays.first, relays.second)
         let operations = relays.operations

@@ -22,7 +22,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func everyTypeComesBackAsItWas(_ engine: Engine) async throws {
+    func everyTypeRoundTrips(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             let id = [UInt8](repeating: 0, count: 15) + [7]
             let bytes = (0...255).map { UInt8($0) }
@@ -44,7 +44,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func nullAndEmptyAreNotTheSame(_ engine: Engine) async throws {
+    func nullAndEmptyAreDistinct(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             try await keep(store, .integer(.max), .null, .null, .null, .null, .null, .null, .null)
             try await keep(store, 2, .text(""), .text(""), .null, .blob([]), .blob([]), .null, 0)
@@ -61,7 +61,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func namesAreEqualOnlyIfTheirCharactersAre(_ engine: Engine) async throws {
+    func namesCompareByteForByte(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             let names = ["bob", "Bob", "bob ", " bob", "bób", "bo\u{0301}b", "ｂｏｂ", "🙈", "🙉", "ß", "ss", ""]
             for (id, name) in names.enumerated() {
@@ -77,7 +77,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func momentsCompareAsMoments(_ engine: Engine) async throws {
+    func timestampsCompareChronologically(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             for id in 0..<5 {
                 try await keep(
@@ -91,7 +91,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func aColumnOfAnotherTypeThrows(_ engine: Engine) async throws {
+    func wrongColumnTypeThrows(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             try await keep(store, 1, .text("x"), .null, .blob(Array(repeating: 1, count: 16)), .null, .null, .null, 7)
             let row = try await kept(store, 1)
@@ -111,7 +111,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func sumsAndLiteralsAreReadAlike(_ engine: Engine) async throws {
+    func sumsAndLiteralsReadAsIntegers(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             try await keep(store, 1, .text("x"), .null, .null, .null, .null, .null, 40)
             try await keep(store, 2, .text("y"), .null, .null, .null, .null, .null, 2)

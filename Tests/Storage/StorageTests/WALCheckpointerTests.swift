@@ -6,10 +6,10 @@ import Testing
 @testable import Storage
 
 /// The write-ahead log of a SQLite file, brought into the file beside the connection that writes.
-@Suite(.mayBlock) struct WriteAheadLogTests {
+@Suite(.mayBlock) struct WALCheckpointerTests {
     private static let page = 4096
 
-    private struct Scene {
+    private struct Fixture {
         let directory: TemporaryDirectory
         let worker: EventLoop
         let session: SQLiteSession
@@ -26,12 +26,12 @@ import Testing
         }
 
         func commit(pages: Int) throws {
-            try session.execute("INSERT INTO kept (body) VALUES (zeroblob(\(pages * WriteAheadLogTests.page)))")
+            try session.execute("INSERT INTO kept (body) VALUES (zeroblob(\(pages * WALCheckpointerTests.page)))")
         }
 
         /// Pages in the file, and bytes of the log.
         var sizes: (file: Int, log: Int) {
-            (size("test.db") / WriteAheadLogTests.page, size("test.db-wal"))
+            (size("test.db") / WALCheckpointerTests.page, size("test.db-wal"))
         }
 
         private func size(_ name: String) -> Int {
@@ -41,8 +41,8 @@ import Testing
     }
 
     /// SQLite itself would have brought in the first thousand pages within a commit.
-    @Test func noCommitWaitsForTheFile() throws {
-        let scene = try Scene()
+    @Test func commitDoesNotWaitForACheckpoint() throws {
+        let scene = try Fixture()
         for _ in 0..<15 { try scene.commit(pages: 100) }
         #expect(scene.sizes.file < 10)
         #expect(scene.worker.turn())
@@ -53,16 +53,16 @@ import Testing
         #expect(scene.sizes.log == before)
     }
 
-    @Test func theLogIsBoundedWhereTheOtherThreadStandsStill() throws {
-        let scene = try Scene(CheckpointPolicy.Limits(step: 10, long: 50, most: 200))
+    @Test func walIsBoundedWithAStalledCheckpointThread() throws {
+        let scene = try Fixture(CheckpointPolicy.Limits(step: 10, long: 50, most: 200))
         for _ in 0..<100 { try scene.commit(pages: 20) }
         #expect(scene.sizes.file > 1500)
         #expect(scene.sizes.log < 300 * (Self.page + 24))
     }
 
     /// What is committed while nobody reads on stays there after the connections have ended in any order.
-    @Test func nothingIsLostWhenTheLogIsClosedFirst() throws {
-        let scene = try Scene()
+    @Test func closingTheCheckpointerFirstLosesNothing() throws {
+        let scene = try Fixture()
         for _ in 0..<15 { try scene.commit(pages: 100) }
         while scene.worker.turn() {}
         try scene.commit(pages: 100)

@@ -9,7 +9,7 @@ import World
 @testable import Storage
 
 /// One website has a hundred thousand calls, dead, later and due: what the others' calls cost is what they always cost.
-@Suite(.mayBlock, .timeLimit(.minutes(10))) struct CallBacklogTests {
+@Suite(.mayBlock, .timeLimit(.minutes(10))) struct WebhookBacklogTests {
     private static let reads = Statement(
         """
         SELECT CAST(sum(variable_value) AS SIGNED) FROM information_schema.session_status
@@ -41,7 +41,7 @@ import World
             """)
     }
 
-    @Test func aWebsiteWithVeryManyCallsSlowsNobody() async throws {
+    @Test func largeWebhookBacklogSlowsNoOther() async throws {
         let scene = try CallScene(.mariadb)
         for website in 1...2 { try await scene.addWebsite(website) }
         try await scene.write("SET max_recursive_iterations = 1000000")

@@ -9,7 +9,7 @@ import World
 @testable import Storage
 
 /// Two operators, or an operator and a relay, change one callback: the later one is told, and changes nothing.
-struct CallbackGuardTests {
+struct WebhookEndpointGuardTests {
     private let website: WebsiteID = Sample.id(3)
     private let operations = Operations(
         masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
@@ -47,7 +47,7 @@ struct CallbackGuardTests {
         ).row(0).integer(0)
     }
 
-    @Test(arguments: Engine.allCases) func ofTwoRotationsOneCounts(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func concurrentSecretRotationsCountOnce(_ engine: Engine) async throws {
         try await withClub(engine) { store in
             for (byte, isFirst) in [(2, true), (3, false)] as [(UInt8, Bool)] {
                 let rotated = try await store.run(
@@ -63,7 +63,7 @@ struct CallbackGuardTests {
         }
     }
 
-    @Test(arguments: Engine.allCases) func anEditOfWhatIsOtherByNowLeavesTheCallback(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func outdatedEditLeavesTheWebhookURL(_ engine: Engine) async throws {
         try await withClub(engine) { store in
             let stale = traits("https://elsewhere.example/")
             for new in [traits(nil), traits("https://club.example/hook")] {
@@ -90,7 +90,7 @@ struct CallbackGuardTests {
         }
     }
 
-    @Test(arguments: Engine.allCases) func itIsDisabledAndEnabledOnce(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func endpointIsDisabledAndEnabledOnce(_ engine: Engine) async throws {
         try await withClub(engine) { store in
             let later = now + .seconds(5)
             #expect(try await store.run(WebhookEndpoints.disable(website, at: now, as: operations.new())))
@@ -106,7 +106,7 @@ struct CallbackGuardTests {
         }
     }
 
-    @Test(arguments: Engine.allCases) func whatIsToBeToldIsNotDroppedUnderACallback(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func webhooksOfALiveEndpointAreNotDropped(_ engine: Engine) async throws {
         try await withClub(engine) { store in
             let row = Statement(
                 """

@@ -8,8 +8,8 @@ import World
 @testable import Storage
 
 /// The calls that a relay takes in hand.
-struct CallClaimTests {
-    @Test(arguments: Engine.allCases) func theOldestThatAreDueAreTakenOnce(_ engine: Engine) async throws {
+struct WebhookLeaseTests {
+    @Test(arguments: Engine.allCases) func oldestDueWebhooksAreLeasedOnce(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         for website in 1...3 { try await scene.addWebsite(website) }
         try await scene.addRelay(1)
@@ -32,7 +32,7 @@ struct CallClaimTests {
     }
 
     /// A relay that lives keeps what it has in hand; of a dead one others take it, when it is buried or its lease is over.
-    @Test(arguments: Engine.allCases) func whatADeadRelayHadIsTakenByOthers(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func webhooksOfADeadRelayAreLeasedByOthers(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
         for relay in 1...2 { try await scene.addRelay(relay) }
@@ -52,7 +52,7 @@ struct CallClaimTests {
         #expect(try await scene.count("outbox", where: "due_at IS NOT NULL") == 0)
     }
 
-    @Test(arguments: Engine.allCases) func whatComesAfterAnEndWaitsForIt(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func laterWebhookWaitsForTheChallengesEnd(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
         for end in [10, 20, 30] {
@@ -71,7 +71,7 @@ struct CallClaimTests {
         #expect(try await scene.claim(after: .seconds(5)) == [30])
     }
 
-    @Test(arguments: Engine.allCases) func whoIsDisabledIsNotCalled(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func disabledEndpointHasNoDueWebhooks(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         for website in 1...3 {
             try await scene.addWebsite(website)
@@ -85,7 +85,7 @@ struct CallClaimTests {
         #expect(try await scene.claim(of: 3) == [30])
     }
 
-    @Test(arguments: Engine.allCases) func aCallHasAllThatItTells(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func leasedWebhookContainsItsData(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         let (store, url) = (scene.store, scene.database.url)
         try await Sample.fill(store, at: url)
@@ -120,7 +120,7 @@ struct CallClaimTests {
     }
 
     /// Whatever two relays claim at the same moment, each call is in the hand of one.
-    @Test(.mayBlock) func twoRelaysTakeNoCallTwice() async throws {
+    @Test(.mayBlock) func twoRelaysNeverLeaseTheSameWebhook() async throws {
         let scene = try CallScene(.mariadb)
         let other = try scene.database.open(options: .patient)
         defer { other.close() }
@@ -138,7 +138,7 @@ struct CallClaimTests {
         #expect(taken.sorted() == Array(100..<140))
     }
 
-    @Test(arguments: Engine.allCases) func theBacklogIsCounted(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func webhookBacklogIsCounted(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         #expect(
             try await scene.store.callBacklog(at: CallScene.now)

@@ -8,12 +8,12 @@ import World
 @testable import Storage
 
 /// What came of calls is written down, and what that makes of their website.
-struct CallSettleTests {
+struct WebhookSettlementTests {
     private func call(_ number: Int) -> OutboxEntryID { Sample.id(number) }
 
     private func `where`(_ number: Int) -> String { "id = x'\(call(number))'" }
 
-    @Test(arguments: Engine.allCases) func eachCallHasItsEffect(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func settlementAppliesEachEffect(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
         for number in 10..<14 { try await scene.addCall(number, attempts: 2) }
@@ -40,7 +40,7 @@ struct CallSettleTests {
     }
 
     /// A relay that was taken for dead comes back with what it knows.
-    @Test(arguments: Engine.allCases) func whatAnotherHasInHandIsLeftToIt(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func webhookLeasedByAnotherRelayIsNotSettled(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
         for number in 10..<14 { try await scene.addCall(number) }
@@ -58,7 +58,7 @@ struct CallSettleTests {
         #expect(try await scene.count("outbox", where: `where`(13)) == 0)
     }
 
-    @Test(arguments: Engine.allCases) func triesAreCountedOnce(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func attemptsAreCountedOnce(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
         for number in 10..<13 { try await scene.addCall(number) }
@@ -82,7 +82,7 @@ struct CallSettleTests {
     }
 
     /// Several relays see at the same moment that nothing has arrived for days. One of them says so.
-    @Test(arguments: Engine.allCases) func aWebsiteIsDisabledOnce(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func endpointIsDisabledOnce(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         for website in 1...2 { try await scene.addWebsite(website) }
         for number in 10..<14 { try await scene.addCall(number) }
@@ -112,8 +112,7 @@ struct CallSettleTests {
     }
 
     /// The website has moved while it was called.
-    @Test(arguments: Engine.allCases) func whatAFormerPlaceAnswersIsNotHeldAgainstTheNext(_ engine: Engine) async throws
-    {
+    @Test(arguments: Engine.allCases) func answerOfTheOldURLDoesNotCountAgainstTheNew(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
         for number in 10..<12 { try await scene.addCall(number) }
@@ -128,7 +127,7 @@ struct CallSettleTests {
     }
 
     /// The same settling, told again because nobody knows whether it was written, says again that it was this one.
-    @Test(arguments: Engine.allCases) func whoWantsNoMoreIsDisabledAtOnce(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func status410DisablesTheEndpoint(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
         try await scene.addCall(10)
@@ -150,7 +149,7 @@ struct CallSettleTests {
     }
 
     /// More wait than are written at a time; what is in hand and what is another's is left alone.
-    @Test(arguments: Engine.allCases) func whoIsBackGetsAllThatWaits(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func recoveryMakesWaitingWebhooksDue(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         for website in 1...2 { try await scene.addWebsite(website) }
         try await scene.addRelay(2)
@@ -180,7 +179,7 @@ struct CallSettleTests {
     }
 
     /// It stands as failing until all that waits is due: where that is broken off, the next that arrives does it again.
-    @Test(arguments: [Engine.file, .mariadb]) func aRecoveryThatIsBrokenOffIsBegunAgain(_ engine: Engine) async throws {
+    @Test(arguments: [Engine.file, .mariadb]) func interruptedRecoveryIsRepeated(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
         for number in 10..<12 { try await scene.addCall(number) }
@@ -205,7 +204,7 @@ struct CallSettleTests {
     }
 
     /// What fails while the rest is hastened waits as long as any that failed.
-    @Test(arguments: Engine.allCases) func whatFailsAnewIsNotHastenedAgain(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func failedWebhookIsNotMadeDueTwice(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
         if engine == .mariadb { try await scene.write("SET max_recursive_iterations = 10000") }

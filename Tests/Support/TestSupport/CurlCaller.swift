@@ -2,7 +2,7 @@ import Glibc
 import JSON
 
 /// Somebody who calls a relay with curl, as any website or phone may.
-public struct Caller: Sendable {
+public struct CurlCaller: Sendable {
     public let origin: String
     /// Whom it believes the server.
     public var authorityPath: String

@@ -3,7 +3,7 @@ import Glibc
 /// Kannel's own centre for trying out clients of SMPP (kannel-extras' drive_smpp), which writes down the texts that it is
 /// handed. It knows transmitters and receivers, and turns to a bearerbox on a port that nobody can choose, without which it
 /// ends: somebody listens there for it.
-public final class KannelCentre: Sendable {
+public final class KannelSMSC: Sendable {
     private static let program = "/usr/lib/kannel/test/drive_smpp"
     /// No other test gets it.
     static let bearerbox: UInt16 = 13_001

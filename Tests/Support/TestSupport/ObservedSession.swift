@@ -5,7 +5,7 @@ import World
 /// A session that does what another does, while a test looks on.
 ///
 /// Guard: like every session, it is used by one thread at a time.
-package final class WatchedSession: Session {
+package final class ObservedSession: Session {
     package typealias Run = @Sendable ([BoundStatement], any Session) throws(SessionFailure) -> [Rows]
     package typealias Commit = (any Session) throws(SessionFailure) -> Void
 
@@ -52,12 +52,12 @@ extension Store {
         commit: @escaping @Sendable (any Session) throws(SessionFailure) -> Void = {
             (session) throws(SessionFailure) in try session.commit()
         },
-        run: @escaping WatchedSession.Run
+        run: @escaping ObservedSession.Run
     ) throws -> Store {
         var options = StoreOptions.patient
         options.rows = rows
         return try open(
             url, time: SystemTime(), log: Log(time: SystemTime(), sink: MemorySink()), options: options
-        ) { WatchedSession($0, run: run, commit: commit) }
+        ) { ObservedSession($0, run: run, commit: commit) }
     }
 }

@@ -2,7 +2,7 @@ import Log
 import Synchronization
 
 /// Keeps the lines of a log, and tells who waits for one.
-public final class WatchedSink: LogSink {
+public final class ObservedSink: LogSink {
     private struct State {
         var lines: [String] = []
         var waiting: [(event: String, count: Int, number: Int, continuation: CheckedContinuation<Void, Never>)] = []

@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 
 /// Ends a process once this one is gone: a shell that waits for it, and is sent home when it need not.
-public final class Guardian: Sendable {
+public final class ProcessReaper: Sendable {
     private let end: Mutex<Int32>
 
     public init(of pid: pid_t) throws {

@@ -5,14 +5,14 @@ import Synchronization
 import Webhooks
 
 /// A push service of a test.
-public typealias Pushes = Taken<Push, PushOutcome>
+public typealias Pushes = RecordedPushes<Push, PushOutcome>
 /// A mail server, or a gateway for text messages, of a test.
-public typealias Letters = Taken<Message, MessageOutcome>
+public typealias Letters = RecordedPushes<Message, MessageOutcome>
 /// The websites of a test, where they are called.
-public typealias Calls = Taken<WebhookRequest, WebhookOutcome>
+public typealias Calls = RecordedPushes<WebhookRequest, WebhookOutcome>
 
 /// Keeps what it is sent, and answers as it was told to.
-public final class Taken<Item: Sendable, Outcome: Sendable>: Sendable {
+public final class RecordedPushes<Item: Sendable, Outcome: Sendable>: Sendable {
     private struct State {
         var sent: [Item] = []
         var answers: [Outcome] = []
@@ -88,7 +88,7 @@ public final class Taken<Item: Sendable, Outcome: Sendable>: Sendable {
     }
 }
 
-extension Taken: PushCourier where Item == Push, Outcome == PushOutcome {
+extension RecordedPushes: PushCourier where Item == Push, Outcome == PushOutcome {
     public convenience init() { self.init(otherwise: .accepted) }
 
     /// Phones of other platforms, or with other push tokens, are not this service's.
@@ -101,12 +101,12 @@ extension Taken: PushCourier where Item == Push, Outcome == PushOutcome {
     }
 }
 
-extension Taken: WebhookCourier where Item == WebhookRequest, Outcome == WebhookOutcome {
+extension RecordedPushes: WebhookCourier where Item == WebhookRequest, Outcome == WebhookOutcome {
     public convenience init() { self.init(otherwise: .answered(status: 200)) }
 
     public func call(_ call: WebhookRequest) async -> WebhookOutcome { await send(call) }
 }
 
-extension Taken: MessageCourier where Item == Message, Outcome == MessageOutcome {
+extension RecordedPushes: MessageCourier where Item == Message, Outcome == MessageOutcome {
     public convenience init() { self.init(otherwise: .accepted(by: nil)) }
 }

@@ -25,7 +25,7 @@ public final class RelayRig: Sendable {
     public let sink = MemorySink()
     public let registry = Registry()
     private let loops: LoopGroup
-    private let errands = Errands()
+    private let errands = BackgroundWork()
     private let place: FreshStore
     public var url: StorageURL { place.url }
     public var loop: EventLoop { loops.loops[0] }
@@ -221,7 +221,7 @@ public struct RigFailure: Error, CustomStringConvertible {
 }
 
 /// What the relay spawned and nobody waits for, so that a test can.
-private final class Errands: Sendable {
+private final class BackgroundWork: Sendable {
     private struct State {
         var running = 0
         var waiting: [CheckedContinuation<Void, Never>] = []

@@ -5,7 +5,7 @@ import SMPP
 import World
 
 /// One client of the gateway of the tests. Touched on its loop only.
-final class SMSCGuest {
+final class SMSCClient {
     private let smsc: FakeSMSC
     private let number: Int
     private let wire: Transport

@@ -6,7 +6,7 @@ import Log
 import World
 
 /// A push service in this process, over real TLS and HTTP/2, with the team that a relay pushes for.
-public struct Apple: Sendable {
+public struct TestAPNs: Sendable {
     public let service: FakeAPNs
     private let team: FakeTeam
     private let directory: TemporaryDirectory
@@ -20,7 +20,7 @@ public struct Apple: Sendable {
         deinit { loops.stopAndJoin() }
     }
 
-    public static func start() async throws -> Apple {
+    public static func start() async throws -> TestAPNs {
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         let team = try FakeTeam(at: SystemTime().now())
         let sink = MemorySink()
@@ -31,7 +31,7 @@ public struct Apple: Sendable {
         try TextFile.write(try team.key.pem().reveal(), to: directory("AuthKey.p8"))
         try TextFile.write(try team.authority.certificatePEM(), to: directory("apple-ca.pem"))
         try await service.start()
-        return Apple(service: service, team: team, directory: directory, log: sink, group: Group(group))
+        return TestAPNs(service: service, team: team, directory: directory, log: sink, group: Group(group))
     }
 
     public var key: P256PrivateKey { team.key }

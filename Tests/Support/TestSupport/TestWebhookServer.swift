@@ -5,7 +5,7 @@ import Testing
 
 /// A website's receiver of webhooks as others write one: Python's own server, and in it the library `standardwebhooks` by
 /// those who wrote the standard, which dev/need brings. It says of everything that it is sent what the library makes of it.
-public final class WebhookReceiver: Sendable {
+public final class TestWebhookServer: Sendable {
     private static let packages =
         #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined() + "/.build/python"
 

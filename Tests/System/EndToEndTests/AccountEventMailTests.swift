@@ -3,13 +3,14 @@ import TestSupport
 import Testing
 
 /// What happens to an account is told by mail, in the words of the user's language, whatever website and phone do.
-@Suite("News by mail", .timeLimit(.minutes(15)), .mayBlock) struct NewsByMail {
-    @Test(arguments: [StoreKind.file, .mariadb]) func comeToARealMailbox(_ kind: StoreKind) async throws {
+@Suite("News by mail", .timeLimit(.minutes(15)), .mayBlock) struct AccountEventMailTests {
+    @Test(arguments: [StoreKind.file, .mariadb]) func accountEventMailsReachARealMailbox(_ kind: StoreKind) async throws
+    {
         let server = try await AioSMTPServer(user: "relay", password: "password of news")
         let files = try TemporaryDirectory()
         try TextFile.write(server.authority, to: files("mail-ca.pem"))
         try TextFile.write("password of news\n", to: files("mail.password"))
-        try await Scene.play(kind) { text throws in
+        try await Fixture.play(kind) { text throws in
             try text.set("mail.url", to: "smtp://localhost:\(server.port)")
             try text.set("mail.from", to: "login@shop.example.com")
             try text.set("mail.username", to: "relay")

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 
 /// Requests that wait, and what another process does meanwhile.
-@Suite("A held request", .timeLimit(.minutes(15)), .mayBlock) struct HeldRequest {
-    @Test(arguments: [StoreKind.file, .mariadb]) func isWokenByTheOperatorsTool(_ kind: StoreKind) async throws {
-        try await Scene.play(kind) { scene in
+@Suite("A held request", .timeLimit(.minutes(15)), .mayBlock) struct HeldRequestTests {
+    @Test(arguments: [StoreKind.file, .mariadb]) func operatorLockEndsTheHeldRequest(_ kind: StoreKind) async throws {
+        try await Fixture.play(kind) { scene in
             let shop = try await scene.website("shop", ["--number", "0", "--answers", "website"])
             var held: [Child] = []
             var tokens: [String] = []

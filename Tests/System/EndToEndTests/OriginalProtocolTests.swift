@@ -3,16 +3,16 @@ import TestSupport
 import Testing
 
 /// The conversation that the original documents, as it documents it: with curl.
-@Suite("The original conversation", .timeLimit(.minutes(15)), .mayBlock) struct OriginalConversation {
+@Suite("The original conversation", .timeLimit(.minutes(15)), .mayBlock) struct OriginalProtocolTests {
     static let stores: [StoreKind] = [.file, .mariadb]
 
     /// A website that answers for its users itself.
-    private func shop(in scene: Scene) async throws -> Party {
+    private func shop(in scene: Fixture) async throws -> Party {
         try await scene.website("shop", ["--answers", "website", "--number", "0"])
     }
 
-    @Test(arguments: stores) func goesAsItWent(_ kind: StoreKind) async throws {
-        try await Scene.play(kind) { scene in
+    @Test(arguments: stores) func originalRequestsGetTheOriginalAnswers(_ kind: StoreKind) async throws {
+        try await Fixture.play(kind) { scene in
             let shop = try await shop(in: scene)
             let registered = try await shop.curl(
                 "POST", "/register",
@@ -30,7 +30,7 @@ import Testing
             #expect(user["phone"] == "+4915112345678")
 
             // Byte for byte, as the original's clients send it.
-            func post(_ path: String, _ body: String) async throws -> Caller.Answer {
+            func post(_ path: String, _ body: String) async throws -> CurlCaller.Answer {
                 try await shop.curl("POST", path, raw: body)
             }
             #expect(try await post("/auth", #"{"token":"\#(token)"}"#).text == #"{"login":""}"#)
@@ -67,8 +67,8 @@ import Testing
         }
     }
 
-    @Test(arguments: stores) func takesTheCustomHeaderFields(_ kind: StoreKind) async throws {
-        try await Scene.play(kind) { scene in
+    @Test(arguments: stores) func customHeaderFieldsAreAccepted(_ kind: StoreKind) async throws {
+        try await Fixture.play(kind) { scene in
             let shop = try await shop(in: scene)
             let (token, _) = try await shop.register("bob.header")
             let (other, _) = try await shop.register("eve.header")
@@ -97,8 +97,8 @@ import Testing
     }
 
     /// The answer comes over another connection, even another process of curl's.
-    @Test(arguments: stores) func holdsWhoWouldWait(_ kind: StoreKind) async throws {
-        try await Scene.play(kind) { scene in
+    @Test(arguments: stores) func authHoldsWithPreferWait(_ kind: StoreKind) async throws {
+        try await Fixture.play(kind) { scene in
             let shop = try await shop(in: scene)
             let (token, _) = try await shop.register("bob.held")
             let about: JSONObject = ["token": .string(token)]
@@ -121,8 +121,8 @@ import Testing
         }
     }
 
-    @Test(arguments: stores) func countsCodesAndTakesQuestionsBack(_ kind: StoreKind) async throws {
-        try await Scene.play(kind) { scene in
+    @Test(arguments: stores) func wrongCodesAreCountedAndChallengesCancelled(_ kind: StoreKind) async throws {
+        try await Fixture.play(kind) { scene in
             let shop = try await scene.website(
                 "shop", ["--answers", "website", "--number", "0"])
             let (token, _) = try await shop.register("bob.codes")

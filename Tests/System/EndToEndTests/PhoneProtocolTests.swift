@@ -5,11 +5,11 @@ import TestSupport
 import Testing
 
 /// The same with phones that prove who they are, each with a certificate from the relay.
-@Suite("A phone's conversation", .timeLimit(.minutes(15)), .mayBlock) struct PhonesConversation {
+@Suite("A phone's conversation", .timeLimit(.minutes(15)), .mayBlock) struct PhoneProtocolTests {
     static let stores: [StoreKind] = [.file, .mariadb]
 
-    @Test(arguments: stores) func itIsBoundAndAnswersWithItsCertificate(_ kind: StoreKind) async throws {
-        try await Scene.play(kind) { scene in
+    @Test(arguments: stores) func phoneIsBoundAndAnswersWithItsCertificate(_ kind: StoreKind) async throws {
+        try await Fixture.play(kind) { scene in
             let shop = try await scene.website("shop")
             let (token, code) = try await shop.register("bob.phone")
             let phone = try await Phone(in: scene, token: token, code: code)
@@ -58,8 +58,8 @@ import Testing
         }
     }
 
-    @Test func aWrongNumberEndsTheLogin() async throws {
-        try await Scene.play { scene in
+    @Test func wrongNumberEndsTheLogin() async throws {
+        try await Fixture.play { scene in
             let shop = try await scene.website("shop")
             let (token, code) = try await shop.register("bob.number")
             let phone = try await Phone(in: scene, token: token, code: code)
@@ -74,8 +74,8 @@ import Testing
     }
 
     /// On connections that stood before, too.
-    @Test(arguments: stores) func whatIsTakenAwayIsGoneAtOnce(_ kind: StoreKind) async throws {
-        try await Scene.play(kind) { scene in
+    @Test(arguments: stores) func revokedPhoneStopsWorkingAtOnce(_ kind: StoreKind) async throws {
+        try await Fixture.play(kind) { scene in
             let relay = scene.relay
             let shop = try await scene.website("shop")
             let (token, code) = try await shop.register("bob.revoked")

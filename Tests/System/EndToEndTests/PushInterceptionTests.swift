@@ -10,7 +10,7 @@ import Testing
 import World
 
 /// Somebody in the middle, between a relay and the push service.
-@Suite("Somebody in the middle of the pushes", .timeLimit(.minutes(15)), .mayBlock) struct InTheMiddleOfPushes {
+@Suite("Somebody in the middle of the pushes", .timeLimit(.minutes(15)), .mayBlock) struct PushInterceptionTests {
     private static let phoneToken = "feedfacecafebeef0123456789abcdef"
 
     /// A push service, and somebody in the middle of the way to it.
@@ -49,16 +49,16 @@ import World
         }
     }
 
-    private func bind(in scene: Scene) async throws -> Party {
+    private func bind(in scene: Fixture) async throws -> Party {
         let shop = try await scene.website("shop")
         let (token, code) = try await shop.register("bob.pushed")
         _ = try await Phone(in: scene, token: token, code: code, pushToken: Self.phoneToken)
         return shop
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func seesNothingButTLS(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func interceptorOfPushesSeesOnlyTLS(_ kind: StoreKind) async throws {
         let service = try await Service(try FakeTeam(at: SystemTime().now()))
-        try await Scene.play(kind, change: { text throws in try service.write(into: &text) }) { scene in
+        try await Fixture.play(kind, change: { text throws in try service.write(into: &text) }) { scene in
             let shop = try await bind(in: scene)
             let asked = try await shop.curl(
                 "POST", "/login", ["username": "bob.pushed", "service": "Shop of Bob", "ip": "192.0.2.177"])
@@ -87,13 +87,13 @@ import World
     }
 
     /// The same service, with a certificate of an authority that the relay was not told of.
-    @Test func isNotTakenForThePushService() async throws {
+    @Test func interceptorCannotImpersonateThePushService() async throws {
         let now = SystemTime().now()
         let service = try await Service(try FakeTeam(at: now))
         let stranger = try await Service(try FakeTeam(at: now))
         let elsewhere = try await Service(try FakeTeam(names: ["elsewhere.example.com"], at: now))
         for other in [stranger, elsewhere] {
-            try await Scene.play(
+            try await Fixture.play(
                 change: { text throws in
                     try service.write(into: &text)
                     if other === elsewhere { try other.write(into: &text) }
@@ -117,7 +117,7 @@ import World
         for each in [service, stranger, elsewhere] { await each.stop() }
     }
 
-    @Test func cannotTalkThemDown() async throws {
+    @Test func interceptorOfPushesCannotDowngradeTLS() async throws {
         let service = try await Service(try FakeTeam(at: SystemTime().now()))
         let attempts: [Interposer.Tamper] = [
             { piece, direction, number in
@@ -131,7 +131,7 @@ import World
             },
         ]
         service.middle.set(attempts[0])
-        try await Scene.play(change: { text throws in try service.write(into: &text) }) { scene in
+        try await Fixture.play(change: { text throws in try service.write(into: &text) }) { scene in
             let shop = try await bind(in: scene)
             let asked = try await shop.curl("POST", "/login", ["username": "bob.pushed"])
             for (index, attempt) in attempts.enumerated() {

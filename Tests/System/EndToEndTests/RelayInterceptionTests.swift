@@ -6,15 +6,15 @@ import Testing
 import World
 
 /// Somebody in the middle, between a relay and those who call it.
-@Suite("Somebody in the middle", .timeLimit(.minutes(15)), .mayBlock) struct InTheMiddle {
+@Suite("Somebody in the middle", .timeLimit(.minutes(15)), .mayBlock) struct RelayInterceptionTests {
     private func through(_ middle: Interposer, _ party: Party) -> Party {
         var party = party
         party.caller.port = middle.port
         return party
     }
 
-    @Test func seesNothingButTLS() async throws {
-        try await Scene.play { scene in
+    @Test func interceptorSeesOnlyTLS() async throws {
+        try await Fixture.play { scene in
             let middle = try Interposer(to: scene.relay.port)
             let shop = through(middle, try await scene.website("shop"))
             let (token, code) = try await shop.register("bob.middle")
@@ -48,8 +48,8 @@ import World
     }
 
     /// TLS 1.2 shows the client's certificate, and still nothing of what is said.
-    @Test func seesNothingOfWhatIsSaidInTLS12() async throws {
-        try await Scene.play { scene in
+    @Test func interceptorSeesNoPlaintextInTLS12() async throws {
+        try await Fixture.play { scene in
             let middle = try Interposer(to: scene.relay.port)
             let shop = through(middle, try await scene.website("shop"))
             let answer = try await shop.curl(
@@ -66,8 +66,8 @@ import World
     }
 
     /// With every certificate that somebody could come by.
-    @Test func isNotTakenForTheRelay() async throws {
-        try await Scene.play { scene in
+    @Test func interceptorCannotImpersonateTheRelay() async throws {
+        try await Fixture.play { scene in
             let relay = scene.relay
             let shop = try await scene.website("shop")
             let (token, code) = try await shop.register("bob.fooled")
@@ -122,8 +122,8 @@ import World
         }
     }
 
-    @Test func cannotTalkThemDown() async throws {
-        try await Scene.play { scene in
+    @Test func interceptorCannotDowngradeTLS() async throws {
+        try await Fixture.play { scene in
             let shop = try await scene.website("shop")
             _ = try await shop.register("bob.down")
             let middle = try Interposer(to: scene.relay.port)

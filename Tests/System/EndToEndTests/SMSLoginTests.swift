@@ -5,11 +5,11 @@ import Testing
 import World
 
 /// Codes that came as text messages through what others have written log in.
-@Suite("A code by text message", .timeLimit(.minutes(15)), .mayBlock) struct CodesByText {
+@Suite("A code by text message", .timeLimit(.minutes(15)), .mayBlock) struct SMSLoginTests {
     private static let german = " ist Ihr Anmeldecode für Bücher & Mehr, 5 Minuten gültig. Geben Sie ihn niemandem."
     private static let english = " is your login code for Bücher & Mehr, valid for 5 minutes. Give it to nobody."
 
-    private func shop(_ scene: Scene) async throws -> Party {
+    private func shop(_ scene: Fixture) async throws -> Party {
         try await scene.website("shop", ["--display-name", "Bücher & Mehr"])
     }
 
@@ -17,7 +17,7 @@ import World
     ///
     /// - Parameter text: the one of that number that arrived, from 1 on.
     private func logIn(
-        _ scene: Scene, _ shop: Party, numbers: [String] = ["+4915112345671", "+4915112345672"],
+        _ scene: Fixture, _ shop: Party, numbers: [String] = ["+4915112345671", "+4915112345672"],
         arrived text: (Int) async throws -> String
     ) async throws {
         let people = [("bob.german", "de-DE, en;q=0.5", Self.german), ("eve.english", "en", Self.english)]
@@ -40,11 +40,11 @@ import World
     @Test(
         .enabled(if: RunningKannel.isInstalled, "Kannel is not installed"),
         arguments: [(StoreKind.file, "GET"), (.mariadb, "POST")])
-    func throughKannel(_ kind: StoreKind, _ method: String) async throws {
+    func codeSentThroughKannelLogsIn(_ kind: StoreKind, _ method: String) async throws {
         let kannel = try await RunningKannel()
         let files = try TemporaryDirectory()
         try TextFile.write("\(RunningKannel.password)\n", to: files("password"))
-        try await Scene.play(kind) { text throws in
+        try await Fixture.play(kind) { text throws in
             try text.set(
                 "sms.gateways",
                 to: "[{name: kannel, kind: kannel, url: \"\(kannel.url)\", username: \(RunningKannel.username), "
@@ -71,11 +71,11 @@ import World
     }
 
     /// Debian's libnet-smpp-perl, to a session that sends and is told.
-    @Test(arguments: [StoreKind.file, .mariadb]) func throughNetSMPP(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func codeSentThroughNetSMPPLogsIn(_ kind: StoreKind) async throws {
         let centre = try PerlGateway.start()
         let port = try #require(UInt16(try await centre.line(.output, with: "port ").dropFirst(5)))
         let files = try TemporaryDirectory()
-        try await Scene.play(kind) { text throws in
+        try await Fixture.play(kind) { text throws in
             try gateway(port, mode: "transceiver", files, in: &text)
         } _: { scene in
             try await logIn(scene, try await shop(scene)) { number in
@@ -97,11 +97,11 @@ import World
     }
 
     /// Kannel's own, to a session that only sends.
-    @Test(.enabled(if: KannelCentre.isInstalled, "Kannel's test centre is not installed"))
-    func throughKannelsCentre() async throws {
-        let centre = try await KannelCentre()
+    @Test(.enabled(if: KannelSMSC.isInstalled, "Kannel's test centre is not installed"))
+    func codeSentThroughKannelsSMSCLogsIn() async throws {
+        let centre = try await KannelSMSC()
         let files = try TemporaryDirectory()
-        try await Scene.play { text throws in
+        try await Fixture.play { text throws in
             try gateway(centre.port, mode: "transmitter", files, in: &text)
         } _: { scene in
             try await logIn(scene, try await shop(scene)) { number in

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Which gateway a text message takes, and which is never sent: the website sees both, and so does who logs in.
-@Suite("The way of a text message", .timeLimit(.minutes(15)), .mayBlock) struct WaysOfTexts {
+@Suite("The way of a text message", .timeLimit(.minutes(15)), .mayBlock) struct SMSRoutingTests {
     private func arrive(_ shop: Party, _ name: String, _ number: String, more: JSONObject = [:]) async throws {
         var about = more
         about.set("phone", .string(number))
@@ -21,10 +21,10 @@ import Testing
     }
 
     @Test(arguments: [StoreKind.file, .mariadb])
-    func isDecidedByTheBeginningOfTheNumber(_ kind: StoreKind) async throws {
+    func numberPrefixSelectsTheGateway(_ kind: StoreKind) async throws {
         let (country, network) = (try await TestGateway.taking(), try await TestGateway.taking())
         let files = try TemporaryDirectory()
-        try await Scene.play(kind) { text throws in
+        try await Fixture.play(kind) { text throws in
             try Outgoing.set(
                 gateways: [
                     Outgoing.gateway("country", country.url, files, ", prefixes: [\"+49\"], cost: {\"+49\": 0.075}"),
@@ -55,11 +55,11 @@ import Testing
     }
 
     /// The first is dead before anything is sent to it; a second message does not try it for long.
-    @Test func isTheNextGatewayWhereTheFirstIsDead() async throws {
+    @Test func nextGatewayIsUsedWhenTheFirstIsDown() async throws {
         let (first, second) = (try await TestGateway.taking(), try await TestGateway.taking())
         await first.goDown()
         let files = try TemporaryDirectory()
-        try await Scene.play { text throws in
+        try await Fixture.play { text throws in
             try Outgoing.set(
                 gateways: [
                     Outgoing.gateway("first", first.url, files),
@@ -108,10 +108,10 @@ import Testing
         ]
     }
 
-    @Test(arguments: Limit.all) func hasItsEnd(_ limit: Limit) async throws {
+    @Test(arguments: Limit.all) func smsLimitEndsSending(_ limit: Limit) async throws {
         let (gateway, mail) = (try await TestGateway.taking(), try await TestMailServer.start())
         let files = try TemporaryDirectory()
-        try await Scene.play(limit.kind) { text throws in
+        try await Fixture.play(limit.kind) { text throws in
             try Outgoing.set(
                 gateways: [Outgoing.gateway("one", gateway.url, files)], limits: [limit.name: 2], mail: mail, files,
                 in: &text)
@@ -140,7 +140,7 @@ import Testing
 
     /// What cannot be sent is said with its reason, and the mail that goes out in its place logs in.
     private func goesOnToMail(
-        _ scene: Scene, _ shop: Party, _ name: String, _ reason: String, _ mail: TestMailServer
+        _ scene: Fixture, _ shop: Party, _ name: String, _ reason: String, _ mail: TestMailServer
     ) async throws {
         let login = try await CodeLogin(shop, name)
         #expect(login.asked["login"] == "unverified" && login.factor == "mail")
@@ -151,10 +151,10 @@ import Testing
         try await login.succeeds(by: "mail", worth: "low", try await mail.code(1, to: "\(name)@example.org"))
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func endsAtTheBorder(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func disallowedCountryGetsNoSMS(_ kind: StoreKind) async throws {
         let (gateway, mail) = (try await TestGateway.taking(), try await TestMailServer.start())
         let files = try TemporaryDirectory()
-        try await Scene.play(kind) { text throws in
+        try await Fixture.play(kind) { text throws in
             try Outgoing.set(gateways: [Outgoing.gateway("one", gateway.url, files)], mail: mail, files, in: &text)
         } _: { scene in
             let shop = try await scene.website("shop")

@@ -6,15 +6,15 @@ import Testing
 import World
 
 /// What happens where nobody said how answers are given: phones sign them.
-@Suite("A phone signs", .timeLimit(.minutes(5)), .mayBlock) struct SignedAnswers {
+@Suite("A phone signs", .timeLimit(.minutes(5)), .mayBlock) struct SignedAnswerTests {
     private func ask(_ shop: Party, _ username: String) async throws -> String {
         let asked = try await shop.curl("POST", "/login", ["username": .string(username), "request": "4711"])
         #expect(asked.status == 201, "\(asked)")
         return try #require(asked["challenge"]?.string)
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func andTheWebsiteHasTheReceipt(_ kind: StoreKind) async throws {
-        try await Scene.play(kind) { scene in
+    @Test(arguments: [StoreKind.file, .mariadb]) func websiteReceivesTheSignedReceipt(_ kind: StoreKind) async throws {
+        try await Fixture.play(kind) { scene in
             let shop = try await scene.website("shop", answers: nil)
             let (token, code) = try await shop.register("bob.signs")
             let phone = try await Phone(in: scene, token: token, code: code)
@@ -54,10 +54,10 @@ import World
         }
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func fraudFreezesUntilTheOperatorHasLooked(_ kind: StoreKind)
+    @Test(arguments: [StoreKind.file, .mariadb]) func fraudFreezesUntilAnOperatorUnlocks(_ kind: StoreKind)
         async throws
     {
-        try await Scene.play(kind) { scene in
+        try await Fixture.play(kind) { scene in
             let shop = try await scene.website("shop", answers: nil)
             let (token, code) = try await shop.register("bob.frozen")
             let phone = try await Phone(in: scene, token: token, code: code)
@@ -78,8 +78,8 @@ import World
         }
     }
 
-    @Test func aWrongNumberLocksUntilTheWebsiteLiftsIt() async throws {
-        try await Scene.play { scene in
+    @Test func wrongNumbersLockUntilTheWebsiteUnlocks() async throws {
+        try await Fixture.play { scene in
             let shop = try await scene.website("shop", ["--guesses", "1"], answers: nil)
             let (token, code) = try await shop.register("bob.locked")
             let phone = try await Phone(in: scene, token: token, code: code)
@@ -102,8 +102,10 @@ import World
     }
 
     /// The phone's request lies at the relay until somebody logs in, and the website's until the phone has answered.
-    @Test(arguments: [StoreKind.file, .mariadb]) func asSoonAsItIsAsked(_ kind: StoreKind) async throws {
-        try await Scene.play(kind) { scene in
+    @Test(arguments: [StoreKind.file, .mariadb]) func heldPollIsAnsweredWhenAChallengeOpens(_ kind: StoreKind)
+        async throws
+    {
+        try await Fixture.play(kind) { scene in
             let shop = try await scene.website("shop", answers: nil)
             let (token, code) = try await shop.register("bob.waits")
             let phone = try await Phone(in: scene, token: token, code: code)
@@ -134,8 +136,10 @@ import World
     }
 
     /// What the phone knows already is no reason to wake it; that it is over is.
-    @Test(arguments: [StoreKind.file, .mariadb]) func untilItIsOver(_ kind: StoreKind) async throws {
-        try await Scene.play(kind) { scene in
+    @Test(arguments: [StoreKind.file, .mariadb]) func heldPollIsAnsweredWhenTheChallengeEnds(_ kind: StoreKind)
+        async throws
+    {
+        try await Fixture.play(kind) { scene in
             let shop = try await scene.website("shop", answers: nil)
             let (token, code) = try await shop.register("bob.knows")
             let phone = try await Phone(in: scene, token: token, code: code)

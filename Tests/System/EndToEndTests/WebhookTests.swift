@@ -5,15 +5,15 @@ import Testing
 /// What a website is told by itself, by the real programs, to a receiver that others have written.
 @Suite(
     "Webhooks to a receiver", .timeLimit(.minutes(15)), .mayBlock,
-    .enabled(if: WebhookReceiver.isInstalled, "standardwebhooks is not installed; run: dev/need test"))
-struct WebhooksToAReceiver {
+    .enabled(if: TestWebhookServer.isInstalled, "standardwebhooks is not installed; run: dev/need test"))
+struct WebhookTests {
     /// Plays with a shop that is told at that receiver, which knows the secret that `website add` has written.
     private func play(
         _ kind: StoreKind, _ policies: [String] = [],
-        _ story: (Scene, Party, WebhookReceiver) async throws -> Void
+        _ story: (Fixture, Party, TestWebhookServer) async throws -> Void
     ) async throws {
-        let receiver = try await WebhookReceiver()
-        try await Scene.play(kind) { text throws in
+        let receiver = try await TestWebhookServer()
+        try await Fixture.play(kind) { text throws in
             try text.set("callbacks.allow", to: "127.0.0.0/8")
         } _: { scene in
             let shop = try await scene.website("shop", ["--callback", receiver.url] + policies, answers: nil)
@@ -33,7 +33,7 @@ struct WebhooksToAReceiver {
         return challenge
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func everyEventIsAccepted(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func receiverAcceptsEveryEvent(_ kind: StoreKind) async throws {
         try await play(kind, ["--guesses", "1"]) { scene, shop, receiver in
             let (token, code) = try await shop.register("ada")
             let phone = try await Phone(in: scene, token: token, code: code)
@@ -45,7 +45,7 @@ struct WebhooksToAReceiver {
             #expect(bound.data["thumbprint"] == listed?["thumbprint"])
 
             /// Asks and has the phone answer; what /auth then says is what the website is told.
-            func decided(_ word: String, _ path: String) async throws -> WebhookReceiver.Event {
+            func decided(_ word: String, _ path: String) async throws -> TestWebhookServer.Event {
                 let asked = try await shop.curl("POST", "/login", ["username": "ada"])
                 let number = word == "approve" ? asked["number"]?.string : nil
                 let (challenge, answer) = try await phone.sign(word, in: scene, number: number)
@@ -93,7 +93,7 @@ struct WebhooksToAReceiver {
         }
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func bothSecretsAreGoodForADay(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func bothSecretsAreValidForADay(_ kind: StoreKind) async throws {
         try await play(kind) { scene, shop, receiver in
             _ = try await shop.register("ada")
             func told() async throws -> [String] { try await receiver.event(try await cancelled(shop, "ada")).verdicts }
@@ -113,7 +113,9 @@ struct WebhooksToAReceiver {
         }
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func whoeverIsGoneComesBack(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func endpointDisabledBy410IsEnabledAgain(_ kind: StoreKind)
+        async throws
+    {
         try await play(kind) { scene, shop, receiver in
             _ = try await shop.register("ada")
             try receiver.answer(410)

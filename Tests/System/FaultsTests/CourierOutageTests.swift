@@ -4,12 +4,12 @@ import TestSupport
 import Testing
 
 /// Whoever carries codes stands still or is away: others get theirs meanwhile, no code is lost, and none comes under two ids.
-@Suite(.timeLimit(.minutes(15)), .mayBlock) struct CarrierTests {
-    private func scene(_ mails: HoldingMailServer, _ gateways: [(String, TestGateway)]) async throws -> Scene {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct CourierOutageTests {
+    private func scene(_ mails: HoldingMailServer, _ gateways: [(String, TestGateway)]) async throws -> Fixture {
         let list = gateways.map { name, gateway in
             "{name: \(name), kind: http, url: \"\(gateway.url)/?to={number}&text={text}&id={id}\"}"
         }
-        return try await Scene.start { settings in
+        return try await Fixture.start { settings in
             try settings.set("mail.url", to: "smtp://127.0.0.1:\(mails.port)")
             try settings.set("mail.from", to: "login@example.org")
             try settings.set("sms.allow", to: "[\"+49\"]")
@@ -18,21 +18,21 @@ import Testing
     }
 
     /// A login of a new user, who has that address or that number.
-    private func login(_ number: Int, by kind: String, in scene: Scene) async throws -> String {
+    private func login(_ number: Int, by kind: String, in scene: Fixture) async throws -> String {
         var user: JSONObject = ["username": .string("user-\(number)")]
         if kind == "mail" {
             user.set("email", .string(address(number)))
         } else {
             user.set("phone", .string(phone(number)))
         }
-        return try await scene.login(try Scene.registered(try await scene.shop.send("POST", "/register", user)).token)
+        return try await scene.login(try Fixture.registered(try await scene.shop.send("POST", "/register", user)).token)
             .challenge
     }
 
     private func address(_ number: Int) -> String { "user-\(number)@example.org" }
     private func phone(_ number: Int) -> String { "+4915112345\(100 + number)" }
 
-    private func isIn(_ challenge: String, with code: String?, by factor: String, _ scene: Scene) async throws {
+    private func isIn(_ challenge: String, with code: String?, by factor: String, _ scene: Fixture) async throws {
         let code = try #require(code)
         let told = try await scene.shop.send(
             "POST", "/backup", ["challenge": .string(challenge), "otp": .string(code)])
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func aMailServerThatHangsDelaysMailsAlone() async throws {
+    @Test func hangingMailServerDelaysOnlyMails() async throws {
         let mails = try await HoldingMailServer.start()
         let gateway = try await TestGateway { _ in .status(200) }
         let scene = try await scene(mails, [("one", gateway)])
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func theSecondGatewayStandsInForTheFirst() async throws {
+    @Test func secondGatewayTakesOverFromTheFirst() async throws {
         let mails = try await HoldingMailServer.start()
         let (first, second) = (try await TestGateway { _ in .status(200) }, try await TestGateway { _ in .status(200) })
         let scene = try await scene(mails, [("first", first), ("second", second)])

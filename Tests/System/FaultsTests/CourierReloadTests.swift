@@ -4,18 +4,18 @@ import TestSupport
 import Testing
 
 /// SIGHUP: gateways, the mail server and the words are read again, for the messages to come.
-@Suite(.timeLimit(.minutes(15)), .mayBlock) struct MessengerReloadTests {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct CourierReloadTests {
     private static let number = "+4915112345678"
 
     /// A user without a phone, and a login that sends a code.
-    private func login(_ username: String, _ scene: Scene, _ more: JSONObject) async throws -> Login {
+    private func login(_ username: String, _ scene: Fixture, _ more: JSONObject) async throws -> Login {
         var body: JSONObject = ["username": .string(username)]
         for member in more.members { body.set(member.name, member.value) }
         let registered = try await scene.shop.send("POST", "/register", body)
-        return try await scene.login(try Scene.registered(registered).token)
+        return try await scene.login(try Fixture.registered(registered).token)
     }
 
-    private func reload(_ scene: Scene, _ number: Int) async throws {
+    private func reload(_ scene: Fixture, _ number: Int) async throws {
         scene.relay.signal(SIGHUP)
         try await scene.relay.logged("event=daemon.reloaded", number: number)
     }
@@ -25,13 +25,13 @@ import Testing
             + "password_file: \"\(password)\"}]"
     }
 
-    @Test func gatewaysPasswordsAndLimits() async throws {
+    @Test func reloadReplacesGatewaysPasswordsAndLimits() async throws {
         let first = try await TestGateway { _ in .status(202) }
         let second = try await TestGateway { _ in .status(202) }
         let directory = try TemporaryDirectory()
         let password = directory("password")
         try TextFile.write("before\n", to: password)
-        let scene = try await Scene.start { settings in
+        let scene = try await Fixture.start { settings in
             try settings.set("sms.gateways", to: Self.kannel(first, password))
             try settings.set("sms.allow", to: "[\"+49\"]")
         }
@@ -72,13 +72,13 @@ import Testing
         #expect(second.asked.count == 1)
     }
 
-    @Test func theMailServer() async throws {
+    @Test func reloadReplacesTheMailServer() async throws {
         let first = try await TestMailServer.start()
         let second = try await TestMailServer.start {
             $0.tls = .starttls
             $0.login = "relay:after"
         }
-        let scene = try await Scene.start { settings in
+        let scene = try await Fixture.start { settings in
             try settings.set("mail.url", to: "smtp://127.0.0.1:\(first.port)")
             try settings.set("mail.from", to: "login@example.com")
         }
@@ -107,14 +107,14 @@ import Testing
         #expect(mail.to == ["<carl@example.org>"] && mail.user == "relay" && mail.overTLS)
     }
 
-    @Test func wordsThatWereChangedOnDisk() async throws {
+    @Test func reloadReadsChangedTemplates() async throws {
         let gateway = try await TestGateway { _ in .status(202) }
         let directory = try TemporaryDirectory()
         let (password, words) = (directory("password"), directory("fr.po"))
         func says(_ word: String) -> String { "msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"\(word) {code}\"\n" }
         try TextFile.write("secret\n", to: password)
         try TextFile.write(says("Bonjour"), to: words)
-        let scene = try await Scene.start { settings in
+        let scene = try await Fixture.start { settings in
             try settings.set("sms.gateways", to: Self.kannel(gateway, password))
             try settings.set("sms.allow", to: "[\"+49\"]")
             try settings.set("templates.directory", to: directory.path)

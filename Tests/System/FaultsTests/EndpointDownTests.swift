@@ -6,7 +6,7 @@ import Testing
 
 /// A website whose web server is down in some way: another one notices nothing of it, and it has everything when it is
 /// back.
-@Suite(.timeLimit(.minutes(15)), .mayBlock) struct CallbackDownTests {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct EndpointDownTests {
     enum Harm: String, CaseIterable, CustomTestStringConvertible {
         case hangs, slow, fails, redirects, closed, untrusted, inside
 
@@ -42,11 +42,11 @@ import Testing
     /// Where the one that is well has its server; the other is at 127.0.0.1.
     private static let place = "127.0.0.2"
 
-    @Test(arguments: Harm.allCases) func othersNoticeNothingAndNothingIsLost(_ harm: Harm) async throws {
-        let scene = try await Scene.start { settings in
+    @Test(arguments: Harm.allCases) func endpointOutageAffectsNoOtherAndLosesNothing(_ harm: Harm) async throws {
+        let scene = try await Fixture.start { settings in
             try settings.set("callbacks.allow", to: harm == .inside ? Self.place : "127.0.0.0/8")
         }
-        let well = try await CalledShop(
+        let well = try await WebhookShop(
             "well", TestGateway(host: Self.place) { _ in .status(204) }, of: scene.relay)
         let server = try await TestGateway { _ in harm.answer }
         // Its authority is nobody's.
@@ -57,7 +57,7 @@ import Testing
             case .untrusted: "\(stranger.origin())/hook"
             default: "\(server.url)/hook"
             }
-        let harmed = try await CalledShop("harmed", at: url, server, of: scene.relay)
+        let harmed = try await WebhookShop("harmed", at: url, server, of: scene.relay)
         if harm == .closed { await server.goDown() }
 
         let phones = (try await well.enrol("anna"), try await harmed.enrol("bert"))
@@ -107,10 +107,10 @@ import Testing
     }
 
     /// It is not waited for until its calls are given up, and they are the next relay's at once.
-    @Test(arguments: KillTests.stores) func aRelayStopsWhileAWebsiteHangs(_ store: StoreKind) async throws {
-        let scene = try await Scene.start(store) { try $0.set("callbacks.allow", to: "127.0.0.0/8") }
+    @Test(arguments: KillTests.stores) func relayStopsWhileAnEndpointHangs(_ store: StoreKind) async throws {
+        let scene = try await Fixture.start(store) { try $0.set("callbacks.allow", to: "127.0.0.0/8") }
         let server = try await TestGateway { _ in .silence }
-        let shop = try await CalledShop("shop-2", server, of: scene.relay)
+        let shop = try await WebhookShop("shop-2", server, of: scene.relay)
         let challenge = try await shop.decide("anna", by: try await shop.enrol("anna"))
         await shop.hears("login.decided", of: challenge)
         #expect(await scene.relay.stop().status == 0)
@@ -131,7 +131,7 @@ import Testing
             + "longest \(meanwhile[meanwhile.count - 1]) to \(before[before.count - 1])"
     }
 
-    private func check(_ shop: CalledShop, _ challenges: [String]) throws {
+    private func check(_ shop: WebhookShop, _ challenges: [String]) throws {
         let heard = shop.heard
         let forged = heard.filter { !$0.isTrue }
         #expect(forged.isEmpty, "\(forged)")
@@ -144,7 +144,7 @@ import Testing
     }
 }
 
-extension Scene {
+extension Fixture {
     /// How many calls to the harmed one have failed.
     fileprivate var failures: Int {
         relay.log.split(separator: "\n").count {

@@ -33,7 +33,7 @@ import Testing
         #expect(try await scene.ready("keys") == "missing")
         #expect(try await scene.relay.tool("status").contains("The key service does not answer"))
         let registered = try await scene.register("berta")
-        let second = try TestPhone(pushToken: Scene.pushToken())
+        let second = try TestPhone(pushToken: Fixture.pushToken())
         let body = try scene.verifyBody(second, token: registered.token, code: registered.code)
         let refused = try await scene.anyone.send("POST", "/verify", body)
         #expect(refused.status == 503 && refused.retryAfter != nil, "\(refused)")
@@ -63,7 +63,7 @@ import Testing
         #expect(ended.errors.contains("keys: the key service cannot be reached at \(setting.socket)"), "\(ended)")
     }
 
-    @Test func restrictionsHoldForTheServiceToo() async throws {
+    @Test func keyProcessIsRestrictedToo() async throws {
         let setting = try await KeyScene.start()
         let status = try TextFile.read("/proc/\(setting.keys.pid)/status")
         #expect(status.contains("Seccomp:\t\(Sanitizer.isOn ? 0 : 2)\n"), "\(status)")
@@ -77,7 +77,7 @@ import Testing
 
     @Test(.enabled(if: getuid() == 0, "only root can be somebody else"))
     func otherUserIsRefusedUnlessNamed() async throws {
-        let scene = try await Scene.start()
+        let scene = try await Fixture.start()
         await scene.relay.stop()
         try scene.relay.change { try $0.set("keys", to: "unix:socket") }
         // The other user can reach the socket, so only the service itself refuses.
@@ -121,7 +121,7 @@ import Testing
         return ended.output
     }
 
-    @Test func filesAreReadAgainWhenTold() async throws {
+    @Test func keyProcessReloadsFilesOnSIGHUP() async throws {
         let setting = try await KeyScene.start()
         let (scene, keys) = (setting.scene, setting.keys)
         keys.signal(SIGHUP)
@@ -153,8 +153,8 @@ import Testing
         #expect(try await scene.ready("keys") == "ok")
     }
 
-    @Test func serviceWithoutItsSettingSaysWhatIsMissing() async throws {
-        let scene = try await Scene.start()
+    @Test func keyProcessWithoutItsSettingNamesIt() async throws {
+        let scene = try await Fixture.start()
         let ended = try await BuiltProgram.keys("--config", scene.relay.settings)
         #expect(ended.status == 1)
         #expect(ended.errors.contains("the settings have no 'keys'"), "\(ended.errors)")
@@ -163,7 +163,7 @@ import Testing
     }
 }
 
-extension Scene {
+extension Fixture {
     /// The state of one dependency, as /ready shows it.
     fileprivate func ready(_ dependency: String) async throws -> String? {
         let reply = try await anyone.send("GET", "/ready/\(dependency)")

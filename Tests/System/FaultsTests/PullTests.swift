@@ -6,15 +6,15 @@ import Testing
 import World
 
 /// Phones that no push service finds, beside a push service that looks at everything as Apple does.
-@Suite(.timeLimit(.minutes(15))) struct SelfAskingTests {
+@Suite(.timeLimit(.minutes(15))) struct PullTests {
     /// How a phone says that it has no push token.
     enum Silence: Sendable, CaseIterable {
         case leftOut, empty
     }
 
-    @Test(arguments: Silence.allCases) func aPhoneThatAsksByItselfIsNeverPushedTo(_ silence: Silence) async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(apple: apple)
+    @Test(arguments: Silence.allCases) func phoneWithoutPushTokenIsNeverPushed(_ silence: Silence) async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(apple: apple)
         let (token, code) = try await scene.register("anna")
         let key = try TestPhone(pushToken: "")
         var body = try scene.verifyBody(key, token: token, code: code)
@@ -22,7 +22,7 @@ import World
             body["dev_token"] = nil
             body["proof"] = .string(
                 try key.proof(
-                    token: token, code: code, origin: scene.relay.origin, website: Scene.website,
+                    token: token, code: code, origin: scene.relay.origin, website: Fixture.website,
                     at: SystemTime().now()
                 ) { $0["dev_token"] = nil })
         }
@@ -49,12 +49,12 @@ import World
     }
 
     /// Of other platforms too, whose push services this relay has not.
-    @Test func onlyTheiPhoneIsPushedTo() async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(apple: apple)
+    @Test func onlyTheIPhoneIsPushed() async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(apple: apple)
         let (token, iPhone) = try await scene.enrol("anna")
         // Nobody is to be asked about the further phones.
-        try await scene.relay.tool("website", "edit", Scene.website, "--further-factors", "website")
+        try await scene.relay.tool("website", "edit", Fixture.website, "--further-factors", "website")
         var others: [Phone] = []
         for (platform, pushToken) in [
             ("other", ""), ("ios", ""), ("android", "fcm:APA91bHun4"), ("web", "eyJlbmRwb2ludCI6Imh0dHBzOi8v"),
@@ -77,7 +77,7 @@ import World
         #expect(apple.service.acceptedCount == others.count)
     }
 
-    private func expectNoTrouble(_ scene: Scene, location: SourceLocation = #_sourceLocation) {
+    private func expectNoTrouble(_ scene: Fixture, location: SourceLocation = #_sourceLocation) {
         // Lines about restrictions that the kernel or a sanitizer does not allow say nothing about
         // a login.
         let lines = scene.relay.log.split(separator: "\n").filter { !$0.contains("event=hardening.") }

@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 /// What `twoefay status` says of text messages is what gateways took, and will be paid for.
-@Suite(.timeLimit(.minutes(15)), .mayBlock) struct TextAccountTests {
-    @Test func messagesPartsAndCosts() async throws {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct SMSUsageTests {
+    @Test func smsMessagesSegmentsAndCostsAreRecorded() async throws {
         // Of that number nobody ever knows whether the message was taken.
         let gateway = try await TestGateway { asked in
             switch asked.query["to"]?.suffix(1) {
@@ -16,7 +16,7 @@ import Testing
         }
         let directory = try TemporaryDirectory()
         try TextFile.write("secret\n", to: directory("password"))
-        let scene = try await Scene.start { settings in
+        let scene = try await Fixture.start { settings in
             try settings.set(
                 "sms.gateways",
                 to: "[{name: one, kind: kannel, url: \"\(gateway.url)/cgi-bin/sendsms\", username: tester, "
@@ -29,7 +29,7 @@ import Testing
         for (user, number) in numbers.enumerated() {
             let registered = try await scene.shop.send(
                 "POST", "/register", ["username": .string("user-\(user)"), "phone": .string(number)])
-            _ = try await scene.login(try Scene.registered(registered).token)
+            _ = try await scene.login(try Fixture.registered(registered).token)
         }
         try await scene.relay.logged("event=sms.undeliverable")
         for number in 1...3 { try await scene.relay.logged("event=sms.accepted", number: number) }
@@ -50,7 +50,7 @@ import Testing
         #expect(twice.count == 2 && Set(twice.map { $0.query["binfo"] }).count == 1)
     }
 
-    private func status(_ scene: Scene) async throws -> (lines: String, json: JSONObject) {
+    private func status(_ scene: Fixture) async throws -> (lines: String, json: JSONObject) {
         let lines = try await scene.relay.tool("status")
         let json = try JSONReader.read(Array(try await scene.relay.tool("status", "--json").utf8)).object
         return (lines, try #require(json))

@@ -5,7 +5,7 @@ import World
 
 /// kill -9 at each step that an event takes out of the outbox to its website: each arrives, always under one id and in the
 /// same words, and what followed from a login never before the login itself.
-@Suite(.timeLimit(.minutes(60)), .mayBlock) struct CallbackKillTests {
+@Suite(.timeLimit(.minutes(60)), .mayBlock) struct WebhookKillTests {
     /// What has happened when the relay is killed.
     enum Moment: String, CaseIterable {
         /// A phone answers, and nothing is written yet.
@@ -36,11 +36,11 @@ import World
     /// So many kills on each store; `TWOEFAY_KILLS=200` does more.
     private static let kills = getenv("TWOEFAY_KILLS").flatMap { Int(String(cString: $0)) } ?? 10
 
-    @Test(arguments: KillTests.stores) func nothingIsLostAndTheOrderHolds(_ store: StoreKind) async throws {
+    @Test(arguments: KillTests.stores) func killedRelayLosesNoWebhookAndKeepsOrder(_ store: StoreKind) async throws {
         let seed =
             getenv("TWOEFAY_SEED").flatMap { UInt64(String(cString: $0)) } ?? SystemRandomness().number(below: .max)
         print("callback kills on \(store): TWOEFAY_SEED=\(seed)")
-        let ward = try await CallbackWard.start(store, seed: seed)
+        let ward = try await WebhookKillFixture.start(store, seed: seed)
         while ward.kills < Self.kills {
             for moment in Moment.allCases where ward.kills < Self.kills { try await ward.play(moment) }
             try await ward.check()

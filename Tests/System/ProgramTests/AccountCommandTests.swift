@@ -6,11 +6,11 @@ import Testing
 import World
 
 /// `twoefay user` and `twoefay device`, on the store of a relay that runs.
-@Suite("twoefay user and device", .timeLimit(.minutes(15)), .mayBlock) struct AccountCommands {
+@Suite("twoefay user and device", .timeLimit(.minutes(15)), .mayBlock) struct AccountCommandTests {
     static let stores: [StoreKind] = [.file, .mariadb]
 
-    @Test(arguments: stores) func aSuspendedPhoneIsNobody(_ kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: stores) func suspendedPhoneIsUnauthenticated(_ kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let phone = try await scene.bind(try await scene.registered("ada"))
         #expect(try await phone.isKnown())
 
@@ -43,8 +43,8 @@ import World
     }
 
     /// It has no key, so the operator's word is all that keeps its website from binding it again.
-    @Test(arguments: stores) func aWebsitesPhoneIsTakenAndGivenBack(_ kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: stores) func operatorUnbindsAndRestoresAWebsitesPhone(_ kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let club = try await scene.relay.website("club", "--answers", "website")
         let registered = try await club.curl("POST", "/register", json: #"{"username":"bob"}"#)
         let token = try #require(registered["token"]?.string, "\(registered)")
@@ -70,8 +70,8 @@ import World
         }
     }
 
-    @Test(arguments: stores) func aFactorIsForgotten(_ kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: stores) func removeFactorDeletesTheFactor(_ kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         _ = try await scene.registered("ada")
         let seed = #"{"secret":"GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"}"#
         #expect(try await scene.shop.curl("POST", "/user/ada/hotp", json: seed).status == 201)
@@ -88,8 +88,8 @@ import World
         #expect(left?.map { $0.object?["kind"] } == ["mail"])
     }
 
-    @Test(arguments: stores) func aPhoneGetsAnotherName(_ kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: stores) func deviceRenameChangesTheName(_ kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let phone = try await scene.bind(try await scene.registered("ada"))
         let before = try await scene.json("device", "show", phone.device)
         let renamed = try await scene.json("device", "rename", phone.device, "Ada's old phone")
@@ -110,8 +110,8 @@ import World
         #expect(try await scene.json("device", "show", phone.device)["name"] == "Lost")
     }
 
-    @Test(arguments: stores) func nobodyGetsInAsALockedUser(_ kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: stores) func lockedUserCannotLogIn(_ kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         _ = try await scene.bind(try await scene.registered("ada"))
         let waiting = try await scene.login("ada")
         #expect(try await scene.told(waiting)["login"] == "wait")
@@ -139,8 +139,8 @@ import World
     }
 
     /// Otherwise the website could lift or resume what an operator wants to stay as it is.
-    @Test(arguments: stores) func whatAWebsiteHasStoppedAnOperatorTakesOver(_ kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: stores) func operatorTakesOverAWebsitesSuspension(_ kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let phone = try await scene.bind(try await scene.registered("ada"))
         try scene.relay.execute("UPDATE user SET state = 'locked', stopped_by = 'phone'")
         try scene.relay.execute("UPDATE device SET state = 'suspended', stopped_by = 'website'")
@@ -153,15 +153,15 @@ import World
         #expect(shown["devices"]?.array?.first?.object?["stopped_by"] == "operator")
     }
 
-    @Test func whatPeopleCopyRunsNothingElse() async throws {
-        let scene = try await Scene(.file)
+    @Test func printedCommandsAreShellQuoted() async throws {
+        let scene = try await Fixture(.file)
         _ = try await scene.registered("it's $(id)", email: "ada@example.com")
         let locked = try await scene.tool(["user", "lock", "it's $(id)", "--website", "shop"])
         #expect(locked.output.contains(#"twoefay user unlock 'it'\''s $(id)' --website shop"#), "\(locked.output)")
     }
 
-    @Test(arguments: stores) func anOperatorLiftsAFreeze(_ kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: stores) func userUnlockLiftsAFreeze(_ kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         _ = try await scene.registered("ada")
         try scene.relay.execute("UPDATE user SET state = 'frozen'")
         let told = try await scene.tool(["user", "show", "ada", "--website", "shop"])
@@ -172,8 +172,8 @@ import World
     }
 
     /// No phone is left that could approve, or it is not asked: the operator's word is enough, for one phone.
-    @Test(arguments: stores) func anOperatorsCodeBindsAFurtherPhone(_ kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: stores) func userActivateBindsAFurtherPhone(_ kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let enrolment = try await scene.registered("ada")
         let first = try await scene.bind(enrolment)
         let made = try await scene.json("user", "activate", "ada", "--website", "shop")
@@ -194,8 +194,8 @@ import World
         #expect(again.status == 401, "\(again)")
     }
 
-    @Test func aPersonCanScanWhatIsPrinted() async throws {
-        let scene = try await Scene(.file)
+    @Test func printedQRCodeIsScannable() async throws {
+        let scene = try await Fixture(.file)
         _ = try await scene.registered("ada")
         let printed = try await scene.tool(["user", "activate", "ada", "--website", "shop"])
         #expect(printed.output.contains("█"))
@@ -204,8 +204,8 @@ import World
         #expect(printed.output.contains("\ntwoefay://enrol?"))
     }
 
-    @Test func usersAndPhonesAreShownToPeople() async throws {
-        let scene = try await Scene(.file)
+    @Test func userAndDeviceTextsAreReadable() async throws {
+        let scene = try await Fixture(.file)
         let phone = try await scene.bind(try await scene.registered("ada"))
         let user = try await scene.tool(["user", "show", "ada", "--website", "shop"])
         #expect(user.output.hasPrefix("ada of shop is active, known since "))
@@ -232,11 +232,11 @@ import World
             (["device", "revoke", String(repeating: "0", count: 32)], 3, "there is no phone 000"),
             (["device", "revoke"], 2, "DEVICE is missing"), (["device"], 2, "device what?"),
         ] as [([String], Int32, String)])
-    func whatCannotBeDoneIsRefused(arguments: [String], status: Int32, message: String) async throws {
+    func impossibleAccountChangeIsRefused(arguments: [String], status: Int32, message: String) async throws {
         let installed = try await Installed()
         let add = ["website", "add", "shop", "--out", installed.directory.path]
         _ = try await Child.run(try BuiltProgram.twoefay.path, ["--config", installed.settings] + add)
-        try Scene.execute(
+        try Fixture.execute(
             """
             INSERT INTO user (id, token, website_id, username, state, created_at, operation)
             SELECT x'00112233445566778899aabbccddeeff', x'00112233445566778899aabbccddeeff', w.id, 'ada', 'active',

@@ -8,11 +8,11 @@ import Testing
 import World
 
 /// A relay that runs, one website, and the operator's tool beside it.
-struct Scene {
+struct Fixture {
     typealias Enrolment = (token: String, code: String)
 
     let relay: RunningRelay
-    let shop: Caller
+    let shop: CurlCaller
 
     /// The phones answer with their certificates: that is the shortest way to see whether one is known.
     init(_ kind: StoreKind) async throws {
@@ -70,7 +70,7 @@ struct Scene {
         return try #require(asked["challenge"]?.string, "\(asked)")
     }
 
-    func told(_ challenge: String) async throws -> Caller.Answer {
+    func told(_ challenge: String) async throws -> CurlCaller.Answer {
         try await shop.curl("POST", "/auth", json: #"{"challenge":"\#(challenge)"}"#)
     }
 
@@ -79,7 +79,7 @@ struct Scene {
     struct Phone {
         let device: String
         let key: P256PrivateKey
-        fileprivate let caller: Caller
+        fileprivate let caller: CurlCaller
 
         /// Whether the relay takes it for a phone at all: what it asks for is not there either way.
         func isKnown() async throws -> Bool {
@@ -101,7 +101,7 @@ struct Scene {
         return Phone(device: device, key: phone.key, caller: caller)
     }
 
-    func verify(_ enrolment: Enrolment, _ phone: TestPhone) async throws -> Caller.Answer {
+    func verify(_ enrolment: Enrolment, _ phone: TestPhone) async throws -> CurlCaller.Answer {
         let proof = try phone.proof(
             token: enrolment.token, code: enrolment.code, origin: relay.origin, website: "shop",
             at: SystemTime().now())

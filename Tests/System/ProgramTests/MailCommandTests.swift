@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("Mail", .timeLimit(.minutes(15)), .mayBlock) struct MailPrograms {
+@Suite("Mail", .timeLimit(.minutes(15)), .mayBlock) struct MailCommandTests {
     private func installed(_ values: [String: String]) async throws -> Installed {
         let installed = try await Installed()
         var settings = try text(installed.settings)
@@ -12,7 +12,7 @@ import Testing
         return installed
     }
 
-    @Test func aTestMailLeavesInTheLanguageAskedFor() async throws {
+    @Test func mailTestUsesTheGivenLanguage() async throws {
         let server = try await TestMailServer.start()
         let installed = try await installed([
             "mail.url": "smtp://127.0.0.1:\(server.port)", "mail.from": "login@shop.example",
@@ -32,7 +32,7 @@ import Testing
         #expect(all["mails"]?.array?.allSatisfy { $0.object?["outcome"] == "accepted" } == true)
     }
 
-    @Test func whatTheServerSaysIsTold() async throws {
+    @Test func mailTestReportsTheServersReply() async throws {
         let server = try await TestMailServer.start {
             $0.faults = [.recipient: [.answer("550 5.1.1 <bob@example.org> who?"), .answer("550 5.1.1 who?")]]
         }
@@ -52,7 +52,7 @@ import Testing
         #expect(mail["code"] == 550)
     }
 
-    @Test func theSettingsAreLookedInto() async throws {
+    @Test func mailTestChecksTheSettings() async throws {
         let off = try await Installed()
         let none = try await BuiltProgram.twoefay("--config", off.settings, "mail", "test", "--to", "bob@example.org")
         #expect(none.status == 3)
@@ -85,7 +85,7 @@ import Testing
         #expect(!good.output.contains("s3cret"))
     }
 
-    @Test func aFileToBeginWithIsPrintedAndTaken() async throws {
+    @Test func printedTemplateFileIsAccepted() async throws {
         let shown = try await BuiltProgram.twoefay("templates", "show", "--language", "de")
         #expect(shown.status == 0, "\(shown.errors)")
         let installed = try await installed(["templates.directory": "words"])

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// docs/operations.md against what the programs say of themselves.
-@Suite(.timeLimit(.minutes(15)), .mayBlock) struct OperationsPage {
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct OperationsPageTests {
     private let page: String
 
     init() throws {
@@ -11,7 +11,7 @@ import Testing
         page = try text("\(root)/docs/operations.md")
     }
 
-    @Test func namesEveryCommand() async throws {
+    @Test func operationsPageNamesEveryCommand() async throws {
         let help = try await BuiltProgram.twoefay("--help").output
         let commands = help.split(separator: "\n").drop { $0 != "Commands:" }.dropFirst()
             .prefix { $0.hasPrefix("  ") }.map { line in
@@ -22,7 +22,7 @@ import Testing
         for command in commands { #expect(page.contains("\(command)`"), "\(command)") }
     }
 
-    @Test func namesEveryExitStatus() {
+    @Test func operationsPageNamesEveryExitStatus() {
         for code in ExitCode.allCases { #expect(page.contains("| \(code.rawValue) | \(code.word) |")) }
     }
 }

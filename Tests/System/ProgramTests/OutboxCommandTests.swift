@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `twoefay outbox`, on the store of a relay that has stopped: one that runs would go on with the rows.
-@Suite("twoefay outbox", .timeLimit(.minutes(15)), .mayBlock) struct OutboxCommands {
+@Suite("twoefay outbox", .timeLimit(.minutes(15)), .mayBlock) struct OutboxCommandTests {
     private static let letter = "0000000000000000000000000000000a"
     private static let held = "0000000000000000000000000000000b"
     private static let left = "0000000000000000000000000000000c"
@@ -11,15 +11,15 @@ import Testing
     private static let lives = "00000000000000000000000000000001"
 
     /// One dead letter, and a row each that a living relay and a dead one have in hand, not due for long.
-    private func scene(_ kind: StoreKind) async throws -> Scene {
-        let scene = try await Scene(kind)
+    private func scene(_ kind: StoreKind) async throws -> Fixture {
+        let scene = try await Fixture(kind)
         _ = try await scene.registered("ada")
         await scene.relay.stop()
         try write(to: scene)
         return scene
     }
 
-    private func write(to scene: Scene) throws {
+    private func write(to scene: Fixture) throws {
         try scene.relay.execute(
             "INSERT INTO relay (id, beat, started_at) VALUES (x'\(Self.lives)', 0, '2025-01-01 00:00:00.000')")
         let rows = [
@@ -44,13 +44,13 @@ import Testing
             """)
     }
 
-    private func listed(_ scene: Scene, _ arguments: String...) async throws -> [JSONObject] {
+    private func listed(_ scene: Fixture, _ arguments: String...) async throws -> [JSONObject] {
         let ended = try await scene.tool(["outbox", "list", "--json"] + arguments)
         try #require(ended.status == 0, "\(ended.errors)")
         return try ended.json["errands"]?.array?.compactMap(\.object) ?? []
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func whatIsToBeDoneIsListed(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func outboxListShowsEntries(_ kind: StoreKind) async throws {
         let scene = try await scene(kind)
         let rows = try await listed(scene)
         #expect(rows.compactMap { $0["id"]?.string } == [Self.letter, Self.held, Self.left, Self.told])
@@ -81,7 +81,7 @@ import Testing
         try await scene.refused(["outbox", "list", "--limit", "0"], 2, "--limit must be a number")
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func theDeadAreTriedAgain(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func outboxReplayRequeuesDeadLetters(_ kind: StoreKind) async throws {
         let scene = try await scene(kind)
         try await scene.refused(["outbox", "replay"], 2, "no ID is given")
         try await scene.refused(["outbox", "replay", "12"], 2, "12 is no ID")
@@ -116,8 +116,8 @@ import Testing
         #expect(try scene.relay.count(due + "kind = 'callback' AND due_at IS NULL AND call_at < '2900-01-01'") == 1)
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func whatNobodyIsToBeToldIsDropped(_ kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: [StoreKind.file, .mariadb]) func outboxDropDeletesEntries(_ kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         _ = try await scene.registered("ada")
         _ = try await scene.bind(try await scene.registered("bob"))
         let challenge = try await scene.login("bob")

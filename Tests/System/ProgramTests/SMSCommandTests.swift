@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("twoefay sms test", .timeLimit(.minutes(15)), .mayBlock) struct TextTests {
+@Suite("twoefay sms test", .timeLimit(.minutes(15)), .mayBlock) struct SMSCommandTests {
     /// An installation with that gateway, behind one that is down.
     private func installed(_ gateway: TestGateway) async throws -> Installed {
         let down = try await TestGateway { _ in .status(500) }
@@ -21,7 +21,7 @@ import Testing
         return installed
     }
 
-    @Test func saysWhoTookItAndWhatItCosts() async throws {
+    @Test func smsTestNamesGatewayAndCost() async throws {
         let gateway = try await TestGateway { _ in .status(202, "0: Accepted for delivery") }
         let installed = try await installed(gateway)
         let long = String(repeating: "x", count: 161)
@@ -40,7 +40,7 @@ import Testing
         #expect(gateway.asked.last?.query["text"]?.contains("123456") == true)
     }
 
-    @Test func saysWhatTheWordsOfTheInstallationSay() async throws {
+    @Test func smsTestUsesTheInstallationsTemplates() async throws {
         let gateway = try await TestGateway { _ in .status(202, "0: Accepted for delivery") }
         let installed = try await installed(gateway)
         mkdir(installed.directory("relay/words"), 0o755)
@@ -56,7 +56,7 @@ import Testing
         #expect(gateway.asked.last?.query["text"] == "Voici 123456")
     }
 
-    @Test func saysWhyNobodyTookIt() async throws {
+    @Test func smsTestReportsWhyNoGatewayAccepted() async throws {
         let gateway = try await TestGateway { _ in .status(403, "Authorization failed for sendsms") }
         let installed = try await installed(gateway)
         let failed = try await BuiltProgram.twoefay(
@@ -70,7 +70,7 @@ import Testing
         #expect(gateway.asked.count == 1)
     }
 
-    @Test func aGatewayByMailIsAskedThroughTheMailServer() async throws {
+    @Test func smsTestUsesAMailGateway() async throws {
         let server = try await TestMailServer.start()
         let installed = try await Installed("--listen", "127.0.0.1:1", "--host", "127.0.0.1")
         var settings = try TextFile.read(installed.settings)
@@ -88,14 +88,14 @@ import Testing
         #expect(mail.to == ["<4915112345678@sms.example.com>"] && mail.data.contains("123456"))
     }
 
-    @Test func withoutAGatewaySaysHowToSetOne() async throws {
+    @Test func smsTestWithoutGatewayNamesTheSetting() async throws {
         let installed = try await Installed("--listen", "127.0.0.1:1", "--host", "127.0.0.1")
         let none = try await BuiltProgram.twoefay(
             "--config", installed.settings, "sms", "test", "--to", "+4915112345678")
         #expect(none.status == 3 && none.errors.contains("sms.gateways"))
     }
 
-    @Test func whatIsNotSetRightIsFoundByCheck() async throws {
+    @Test func checkFindsInvalidSMSSettings() async throws {
         let gateway = try await TestGateway { _ in .status(202) }
         let installed = try await installed(gateway)
         let right = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
@@ -107,7 +107,7 @@ import Testing
     }
 
     /// What only the sender of all and the password's file say together.
-    @Test func whatAGatewayOverSMPPWouldNotStartWithIsFoundByCheck() async throws {
+    @Test func checkFindsInvalidSMPPSettings() async throws {
         let installed = try await Installed("--listen", "127.0.0.1:1", "--host", "127.0.0.1")
         try TextFile.write(String(repeating: "x", count: 65), to: installed.directory("relay/smpp.password"))
         var settings = try TextFile.read(installed.settings)

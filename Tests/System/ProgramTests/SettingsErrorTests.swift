@@ -3,8 +3,8 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("Both programs", .timeLimit(.minutes(15)), .mayBlock) struct BothPrograms {
-    @Test func sayWhatToDoWithoutSettings() async throws {
+@Suite("Both programs", .timeLimit(.minutes(15)), .mayBlock) struct SettingsErrorTests {
+    @Test func missingSettingsNameTheNextStep() async throws {
         let daemon = try await BuiltProgram.twoefayd()
         #expect(daemon.status == 2)
         #expect(daemon.errors.contains("twoefay init DIR"))
@@ -16,7 +16,7 @@ import Testing
         #expect(try missing.json["error"]?.object?["code"]?.string == "not_found")
     }
 
-    @Test func explainThemselves() async throws {
+    @Test func helpExplainsThePrograms() async throws {
         #expect(try await BuiltProgram.twoefay().output.contains("website add NAME"))
         #expect(try await BuiltProgram.twoefay("website", "add", "--help").output.contains("--answers VALUE"))
         #expect(try await BuiltProgram.twoefayd("--help").output.contains("--check"))
@@ -26,7 +26,7 @@ import Testing
         #expect(misspelt.errors.contains("did you mean website?"))
     }
 
-    @Test func nameEveryFaultOfTheSettingsWithItsPlace() async throws {
+    @Test func everySettingsFaultIsReportedWithItsPosition() async throws {
         let installed = try await Installed()
         _ = try await Child.run(
             "sh", ["-c", "printf 'lissten: 1\\nloops: x\\n' >> twoefay.yaml"], in: installed.directory("relay"))
@@ -37,7 +37,7 @@ import Testing
         #expect(checked.errors.contains("twoefay.yaml:\(lines - 1):8: loops must be a whole number"))
     }
 
-    @Test func nameEveryFileThatIsNotAsItShouldBe() async throws {
+    @Test func everyFaultyFileIsNamed() async throws {
         let installed = try await Installed()
         let relay = installed.directory("relay")
         let spoil = "chmod 644 server.key; rm ca.pem; echo x > master.key; cp website-ca.key device-ca.key"
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func refuseAServerKeyThatIsNotOfItsCertificate() async throws {
+    @Test func mismatchedServerKeyIsRefused() async throws {
         let installed = try await Installed()
         _ = try await Child.run("sh", ["-c", "cp ca.key server.key"], in: installed.directory("relay"))
         let checked = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
@@ -61,7 +61,7 @@ import Testing
         #expect(checked.errors.contains("server.key: is not the key of"))
     }
 
-    @Test func lookIntoTheDatabaseOfPlaces() async throws {
+    @Test func checkReadsTheGeoDatabase() async throws {
         let installed = try await Installed()
         var settings = try text(installed.settings)
         try settings.set("geo.database", to: "places.mmdb")
@@ -89,7 +89,7 @@ import Testing
         #expect(json["places"]?.object?["made_at"] == "2026-09-21T14:13:20.000Z")
     }
 
-    @Test func lookIntoTheKeyForBrowsers() async throws {
+    @Test func checkReadsTheVAPIDKey() async throws {
         let installed = try await Installed()
         let off = try await BuiltProgram.twoefayd("--config", installed.settings, "--check", "--json").json
         #expect(off["web_push"] == false)
@@ -112,7 +112,7 @@ import Testing
         #expect(missing.errors.contains("relay/vapid.key: No such file"), "\(missing.errors)")
     }
 
-    @Test func refuseAServerCertificateWithoutTheAuthorityThatPhonesPin() async throws {
+    @Test func serverCertificateWithoutThePinnedAuthorityIsRefused() async throws {
         let installed = try await Installed()
         let alone = "openssl x509 -in server.pem -out alone.pem && mv alone.pem server.pem"
         try #require(try await Child.run("sh", ["-c", alone], in: installed.directory("relay")).status == 0)
@@ -121,7 +121,7 @@ import Testing
         #expect(checked.errors.contains("ca.pem, whose key phones pin; append it"), "\(checked.errors)")
     }
 
-    @Test func tellAMissingStoreFromABrokenOneAndMakeIt() async throws {
+    @Test func missingStoreIsDistinguishedFromABrokenOne() async throws {
         let installed = try await Installed()
         _ = try await Child.run("sh", ["-c", "rm twoefay.db*"], in: installed.directory("relay"))
         #expect(try await BuiltProgram.twoefay("--config", installed.settings, "website", "list").status == 3)

@@ -4,12 +4,12 @@ import TestSupport
 import Testing
 
 /// The operator's side of callbacks, on the store of a relay that has stopped: one that runs would go on with the rows.
-@Suite("twoefay website callback", .timeLimit(.minutes(15)), .mayBlock) struct CallbackCommands {
+@Suite("twoefay website callback", .timeLimit(.minutes(15)), .mayBlock) struct WebhookCommandTests {
     private static let url = "https://shop.example.com/hook"
 
     /// The shop is told of ada and bob at that URL.
-    private func scene(_ kind: StoreKind) async throws -> Scene {
-        let scene = try await Scene(kind)
+    private func scene(_ kind: StoreKind) async throws -> Fixture {
+        let scene = try await Fixture(kind)
         _ = try await scene.registered("ada")
         _ = try await scene.registered("bob")
         await scene.relay.stop()
@@ -25,7 +25,7 @@ import Testing
 
     /// A row that the shop is to be told of, or was to be and that is dead.
     private func write(
-        _ digit: Character, to scene: Scene, about user: String = "ada", created: String = Moment.early,
+        _ digit: Character, to scene: Fixture, about user: String = "ada", created: String = Moment.early,
         due: String? = Moment.next
     ) throws {
         let id = String(repeating: digit, count: 32)
@@ -38,7 +38,7 @@ import Testing
             """)
     }
 
-    private func shown(_ scene: Scene) async throws -> JSONObject {
+    private func shown(_ scene: Fixture) async throws -> JSONObject {
         try #require(try await scene.json("website", "show", "shop")["callback_state"]?.object)
     }
 
@@ -51,8 +51,8 @@ import Testing
 
     // MARK: Where it comes from
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func aWebsiteThatIsAddedHasASecret(_ kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: [StoreKind.file, .mariadb]) func addedWebsiteHasAWebhookSecret(_ kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         await scene.relay.stop()
         let directory = scene.relay.directory
         let add = ["website", "add", "bank", "--callback", "https://bank.example.com/", "--out", directory.path]
@@ -78,7 +78,9 @@ import Testing
         #expect(!TemporaryDirectory.names(in: scene.relay.installation).contains("bank.secret"))
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func editGivesMovesAndTakes(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func websiteEditAddsMovesAndRemovesTheWebhook(_ kind: StoreKind)
+        async throws
+    {
         let scene = try await scene(kind)
         let directory = scene.relay.directory
         let first = try secret(directory("shop.secret"))
@@ -117,7 +119,7 @@ import Testing
         #expect(try secret(scene.relay.file("shop.secret")) != first)
     }
 
-    @Test func moreThanOneTransactionTakesOutIsTakenOut() async throws {
+    @Test func removingAWebhookDropsManyEntries() async throws {
         let scene = try await scene(.file)
         try write("a", to: scene)
         try scene.relay.execute(
@@ -134,7 +136,8 @@ import Testing
 
     // MARK: Its secret
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func twoSecretsAreValidForADay(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func rotatedSecretsAreBothValidForADay(_ kind: StoreKind) async throws
+    {
         let scene = try await scene(kind)
         let directory = scene.relay.directory
         func rotate(_ more: String...) async throws -> JSONObject {
@@ -177,7 +180,7 @@ import Testing
         #expect(try scene.trail("callback.rotated", outcome: "operator") == 3)
     }
 
-    @Test func aSecretThatDoesNotOpenIsReplacedAtOnce() async throws {
+    @Test func unreadableSecretIsReplacedAtOnce() async throws {
         let scene = try await scene(.file)
         try scene.relay.execute("UPDATE callback SET secrets = x'0001'")
         try await scene.refused(
@@ -190,7 +193,7 @@ import Testing
 
     // MARK: Whether it is called
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func itIsDisabledAndEnabled(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func webhookIsDisabledAndEnabled(_ kind: StoreKind) async throws {
         let scene = try await scene(kind)
         try write("a", to: scene)
         try write("b", to: scene, due: nil)
@@ -230,9 +233,9 @@ import Testing
 
     // MARK: Whether it takes anything
 
-    @Test(.enabled(if: WebhookReceiver.isInstalled, "standardwebhooks is not installed; run: dev/need test"))
-    func anEventIsSentNow() async throws {
-        let receiver = try await WebhookReceiver()
+    @Test(.enabled(if: TestWebhookServer.isInstalled, "standardwebhooks is not installed; run: dev/need test"))
+    func webhookTestSendsAnEvent() async throws {
+        let receiver = try await TestWebhookServer()
         let installed = try await Installed()
         func allow(_ ranges: String) throws {
             var settings = try text(installed.settings)
@@ -276,7 +279,9 @@ import Testing
 
     // MARK: What was given up
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func theDeadOfOneWebsiteAreTriedAgain(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func webhookReplayRequeuesDeadLettersOfOneWebsite(_ kind: StoreKind)
+        async throws
+    {
         let scene = try await scene(kind)
         let replay = ["website", "callback", "shop", "replay"]
         #expect(try await scene.tool(replay).output.contains("Nothing was given up"))
@@ -309,7 +314,7 @@ import Testing
             (["shop", "secret", "--since", "2025-01-01"], 2, "--since belongs to replay"),
             (["shpo", "disable"], 3, "there is no website shpo"), (["shop", "secret"], 3, "shop has no callback"),
         ])
-    func whatCannotBeDoneIsRefused(arguments: [String], status: Int32, message: String) async throws {
+    func impossibleWebhookChangeIsRefused(arguments: [String], status: Int32, message: String) async throws {
         let installed = try await Installed()
         _ = try await BuiltProgram.twoefay(
             "--config", installed.settings, "website", "add", "shop", "--out", installed.directory.path)

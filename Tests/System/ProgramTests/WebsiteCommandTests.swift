@@ -2,8 +2,8 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("twoefay website", .timeLimit(.minutes(15)), .mayBlock) struct WebsiteCommands {
-    @Test func addWritesACertificateFromTheWebsitesAuthority() async throws {
+@Suite("twoefay website", .timeLimit(.minutes(15)), .mayBlock) struct WebsiteCommandTests {
+    @Test func websiteAddWritesACertificateOfTheWebsiteAuthority() async throws {
         let installed = try await Installed()
         let added = try await BuiltProgram.twoefay(
             "--config", installed.settings, "website", "add", "shop", "--out", installed.directory.path, "--json")
@@ -27,7 +27,7 @@ import Testing
         #expect(ofKey.output == ofCertificate.output)
     }
 
-    @Test func listShowsWhatAddWasTold() async throws {
+    @Test func websiteListShowsTheGivenPolicies() async throws {
         let installed = try await Installed()
         let empty = try await BuiltProgram.twoefay("--config", installed.settings, "website", "list")
         #expect(empty.output.contains("no website yet"))
@@ -50,7 +50,7 @@ import Testing
         #expect(shown.output.contains("answers=website lifetime=120"))
     }
 
-    @Test func aKeyIsTakenOutOnce() async throws {
+    @Test func websiteKeyIsRevokedOnce() async throws {
         let installed = try await Installed()
         func website(_ arguments: String...) async throws -> Child.Ended {
             try await Child.run(
@@ -74,7 +74,7 @@ import Testing
         #expect(try await website("enable", "shop").json["before"] == "disabled")
     }
 
-    @Test func aNameIsNeverGivenTwice() async throws {
+    @Test func websiteNameIsNeverReused() async throws {
         let installed = try await Installed()
         _ = try await BuiltProgram.twoefay(
             "--config", installed.settings, "website", "add", "shop", "--out", installed.directory.path)
@@ -99,7 +99,7 @@ import Testing
             (["shop", "--lifetime", "10"], "--lifetime must be a whole number from 60 to 600"),
             (["shop", "--display-name", "a\u{202e}b"], "--display-name must not hold"),
         ])
-    func addRefusesWhatCannotBeRight(arguments: [String], message: String) async throws {
+    func invalidWebsiteAddIsRefused(arguments: [String], message: String) async throws {
         let installed = try await Installed()
         let refused = try await Child.run(
             try BuiltProgram.twoefay.path, ["--config", installed.settings, "website", "add"] + arguments,

@@ -36,7 +36,7 @@ final class Scenario: PushCourier, @unchecked Sendable {
     }
 
     private let world: SimulatedWorld
-    let calls: CalledWebsite
+    let calls: WebhookEndpoint
     private(set) var relays: SimulatedRelays?
     private let clients: EventLoop
     private let state = Mutex(State())
@@ -46,7 +46,7 @@ final class Scenario: PushCourier, @unchecked Sendable {
     init(seed: UInt64) throws {
         world = SimulatedWorld(seed: seed)
         clients = world.loop("clients")
-        calls = CalledWebsite(world)
+        calls = WebhookEndpoint(world)
         relays = try SimulatedRelays(world, pushes: self, calls: calls)
     }
 

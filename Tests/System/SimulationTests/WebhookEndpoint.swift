@@ -8,7 +8,7 @@ import Webhooks
 import World
 
 /// A website that is called: it is down at times, answers by chance, and what it has taken the relay need not hear of.
-final class CalledWebsite: WebhookCourier {
+final class WebhookEndpoint: WebhookCourier {
     private struct State {
         var isDown = false
         var isWell = false

@@ -14,7 +14,7 @@ import World
 @testable import FakeAPNs
 
 /// A fake service and a provider of bare requests, each on a loop of its own.
-final class Scene: Sendable {
+final class Fixture: Sendable {
     let team: FakeTeam
     let apple: FakeAPNs
     /// The service's connections as they come and go.
@@ -39,10 +39,10 @@ final class Scene: Sendable {
         try await apple.start()
     }
 
-    static func with(keeping: RecordingLimits = .everything, _ body: (Scene) async throws -> Void) async throws {
+    static func with(keeping: RecordingLimits = .everything, _ body: (Fixture) async throws -> Void) async throws {
         let group = try LoopGroup.start(count: 2, time: SystemTime())
         defer { group.stopAndJoin() }
-        let scene = try await Scene(group.loops, keeping: keeping)
+        let scene = try await Fixture(group.loops, keeping: keeping)
         try await body(scene)
         await scene.apple.stop()
     }
@@ -119,7 +119,7 @@ struct Provider: Sendable {
             method: "POST", path: "/3/device/\(device)", authority: "127.0.0.1",
             fields: Fields([
                 .init("authorization", "bearer " + token), .init("apns-topic", topic),
-                .init("apns-push-type", "alert"), .init("apns-id", Scene.id(number)),
+                .init("apns-push-type", "alert"), .init("apns-id", Fixture.id(number)),
             ]),
             body: Array(#"{"aps":{"alert":{"title":"t"}},"challenge":"c"}"#.utf8))
     }

@@ -4,7 +4,7 @@ import TestSupport
 import TwoefayClient
 
 /// A relay whose every answer a test has written down, and a clock that only pauses move.
-final class ScriptedCarrier: RelayTransport {
+final class ScriptedTransport: RelayTransport {
     private struct State {
         var lines: [Result<RelayReply, CallFault>]
         var calls: [RelayCall] = []

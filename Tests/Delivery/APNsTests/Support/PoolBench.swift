@@ -14,12 +14,12 @@ import World
 @testable import APNs
 
 /// A desk over simulated connections in virtual time. The test says what comes from the services.
-final class PoolStand {
+final class PoolBench {
     /// Lives as long as what a pool opens its connections with.
     final class Lease {}
 
     final class Record {
-        var wires: [(endpoint: APNsEndpoint, wire: SimulatedWire)] = []
+        var wires: [(endpoint: APNsEndpoint, wire: SimulatedTransport)] = []
         var leases: [Weak] = []
         var outcomes: [String: [PushOutcome]] = [:]
     }
@@ -56,7 +56,7 @@ final class PoolStand {
                 record.leases.append(Weak(lease: lease))
                 return { address, opened in
                     withExtendedLifetime(lease) {}
-                    let wire = SimulatedWire(
+                    let wire = SimulatedTransport(
                         address: address.description, isCautious: false, took: { _ in }, opened: opened)
                     record.wires.append((endpoint, wire))
                     return wire
@@ -93,12 +93,14 @@ final class PoolStand {
         settle()
     }
 
-    func wires(_ endpoint: APNsEndpoint = .production) -> [SimulatedWire] {
+    func wires(_ endpoint: APNsEndpoint = .production) -> [SimulatedTransport] {
         record.wires.filter { $0.endpoint == endpoint }.map(\.wire)
     }
 
     /// The last one that was dialled.
-    func wire(_ endpoint: APNsEndpoint = .production) throws -> SimulatedWire { try #require(wires(endpoint).last) }
+    func wire(_ endpoint: APNsEndpoint = .production) throws -> SimulatedTransport {
+        try #require(wires(endpoint).last)
+    }
 
     /// Connects what is on its way.
     func open(limit: Int = 100) {
@@ -126,7 +128,7 @@ final class PoolStand {
     func outcomes(_ id: String) -> [PushOutcome] { record.outcomes[id] ?? [] }
 
     /// The oldest push that is under way there is answered.
-    func answer(_ wire: SimulatedWire, _ status: Int = 200, _ reason: String? = nil) throws {
+    func answer(_ wire: SimulatedTransport, _ status: Int = 200, _ reason: String? = nil) throws {
         let stream = try #require(wire.underway.first)
         var object: JSONObject = [:]
         if let reason { object["reason"] = .string(reason) }

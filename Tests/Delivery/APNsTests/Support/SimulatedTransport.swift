@@ -5,7 +5,7 @@ import Testing
 @testable import APNs
 
 /// A connection without a network: what comes from the service is what the test says.
-final class SimulatedWire: APNsTransport {
+final class SimulatedTransport: APNsTransport {
     private struct Stream {
         let id: String
         let completion: (Result<Response, RequestFailure>) -> Void

@@ -15,7 +15,7 @@ import Webhooks
 import World
 
 /// A courier on a loop of its own, and what it needs to reach websites on this machine.
-struct CallbackRig: Sendable {
+struct WebhookCourierRig: Sendable {
     /// 2027-01-15T08:00:00Z: what its clock says.
     static let now = Timestamp(milliseconds: 1_800_000_000_000)
 
@@ -28,9 +28,9 @@ struct CallbackRig: Sendable {
     static func with<Value: Sendable>(
         allowing ranges: [String] = ["127.0.0.0/8"], certificate name: String? = nil,
         trusting certificates: TestCertificates? = nil, deadline: Duration = .seconds(120),
-        _ body: (CallbackRig) async throws -> Value
+        _ body: (WebhookCourierRig) async throws -> Value
     ) async throws -> Value {
-        let rig = try CallbackRig(ranges, name, certificates ?? TestCertificates(), deadline)
+        let rig = try WebhookCourierRig(ranges, name, certificates ?? TestCertificates(), deadline)
         defer {
             rig.courier.close()
             rig.group.stopAndJoin()

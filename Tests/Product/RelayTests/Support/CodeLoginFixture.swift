@@ -7,7 +7,7 @@ import World
 @testable import Relay
 
 /// Ada at the shop: with a phone or without, and with the code factors that a test gives her.
-struct CodeStage {
+struct CodeLoginFixture {
     /// Of RFC 4226, appendix D: what the rig's secret makes of the counters from 0.
     static let codes = [
         "755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583", "399871", "520489",

@@ -7,7 +7,7 @@ import World
 @testable import Storage
 
 /// Ada has been asked at the shop, and is to be sent a code: RFC 4226 says which.
-struct CodePost {
+struct CodeMessageFixture {
     static let codes = ["755224", "287082"]
 
     let rig: RelayRig

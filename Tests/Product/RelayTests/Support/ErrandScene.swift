@@ -42,12 +42,12 @@ struct ErrandScene {
         self.kind = kind
         let shop = try await rig.shop(
             "shop", ["number": "0", "factors": "push, totp, sms", "answers": "certificate"],
-            callback: kind == .callback ? CallScene.url : nil)
+            callback: kind == .callback ? WebhookFixture.url : nil)
         if kind == .push { for _ in 0..<3 { rig.pushes.answer(.retryAfter(.seconds(1), reason: "busy")) } }
         var rows: [(id: String, user: UserID, challenge: ChallengeID?)] = []
         for name in ["ada", "bea", "cleo"] {
             if kind == .sms {
-                let post = try await CodePost(rig, user: name, at: shop, by: .sms)
+                let post = try await CodeMessageFixture(rig, user: name, at: shop, by: .sms)
                 rows.append((id: try await post.write().text, user: post.ada, challenge: post.asked.challenge))
             } else {
                 let (user, challenge) = try await Self.begin(kind, name, at: shop, rig)

@@ -8,7 +8,7 @@ import World
 @testable import Relay
 
 /// A store with a row in every signed table, all of them genuine.
-struct RowScene {
+struct SignedRowsFixture {
     /// A column, and what somebody might write there.
     struct Column {
         let name: String

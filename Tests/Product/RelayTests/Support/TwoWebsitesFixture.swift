@@ -10,7 +10,7 @@ import Testing
 import World
 
 /// Two websites; Ada has two phones at the shop, Bob one, and Carl one at the bank.
-struct Cast {
+struct TwoWebsitesFixture {
     let rig: RelayRig
     let shop: Website
     let bank: Website

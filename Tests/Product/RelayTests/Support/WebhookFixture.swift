@@ -21,7 +21,7 @@ extension RelayRig {
 }
 
 /// A website that is told what happens by itself, and Ada, whom it asks.
-struct CallScene {
+struct WebhookFixture {
     static let url = "https://shop.example/hook"
 
     let rig: RelayRig
@@ -32,7 +32,7 @@ struct CallScene {
     init(_ kind: StoreKind) async throws { try await self.init(try await RelayRig(kind)) }
 
     /// What that binds its phone is told already.
-    init(_ rig: RelayRig, _ name: String = "shop", url: String = CallScene.url) async throws {
+    init(_ rig: RelayRig, _ name: String = "shop", url: String = WebhookFixture.url) async throws {
         self.rig = rig
         shop = try await rig.shop(
             name, ["answers": "signed", "number": "0", "login-limit": "1000"], callback: url)

@@ -7,8 +7,8 @@ import World
 
 @testable import Demo
 
-@Suite("Parts of the sample website") struct ShopPartTests {
-    @Test func escapesWhatIsPutIntoAPage() {
+@Suite("Parts of the sample website") struct ShopComponentTests {
+    @Test func interpolatedTextIsEscaped() {
         let hostile = #"<a href="x" title='y'>&"#
         let page: HTML = #"<p title="\#(hostile)">\#(hostile)</p>"#
         let escaped = "&lt;a href=&quot;x&quot; title=&#39;y&#39;&gt;&amp;"
@@ -21,7 +21,7 @@ import World
 
     private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
 
-    @Test func countsGuessesByName() {
+    @Test func guessesAreCountedPerName() {
         let throttle = Throttle()
         for second in 0..<5 { #expect(throttle.attempt("ada", at: at(Int64(second))) == nil) }
         #expect(throttle.attempt("ada", at: at(5)) == .seconds(29))
@@ -34,7 +34,7 @@ import World
         #expect(throttle.attempt("ada", at: at(41)) != nil)
     }
 
-    @Test func forgetsSessionsAfterARest() {
+    @Test func idleSessionsExpire() {
         let time = TestTime()
         let sessions = Sessions(time: time, randomness: SystemRandomness())
         let (id, session) = sessions.begin()
@@ -57,7 +57,7 @@ import World
 
     /// By what the phone has said: who asked reads it still, and is in no more.
     @Test(arguments: [(Reason.fraud, true), (.frozen, true), (.denied, false), (nil, false)])
-    func endsTheSessionsOfOneCustomer(reason: Reason?, isEnd: Bool) {
+    func onlyTheSessionsOfOneCustomerEnd(reason: Reason?, isEnd: Bool) {
         let sessions = Sessions(time: TestTime(), randomness: SystemRandomness())
         func begin(_ change: (inout Session) -> Void) -> String { sessions.renew(sessions.begin().id, change) }
         let asked = question("ada", "c1")
@@ -77,11 +77,11 @@ import World
         (nil, Language.english), ("", .english), ("de", .german), ("de-AT,en;q=0.5", .german),
         ("fr, de;q=0.8", .german),
         ("fr", .english), ("en-GB, de", .english), (";;,,", .english),
-    ]) func speaksTheFirstLanguageThatItHas(accepted: String?, language: Language) {
+    ]) func firstSupportedLanguageIsUsed(accepted: String?, language: Language) {
         #expect(Language(accepted: accepted) == language)
     }
 
-    @Test func saysWhichBrowser() {
+    @Test func browserNameIsDerivedFromTheUserAgent() {
         func browser(_ agent: String) -> String? {
             let request = Request(method: "GET", path: "/", fields: Fields([.init("user-agent", agent)]))
             let (id, session) = Sessions(time: TestTime(), randomness: SystemRandomness()).begin()

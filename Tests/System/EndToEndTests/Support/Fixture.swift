@@ -8,7 +8,7 @@ import Testing
 import World
 
 /// A running relay, who calls it, and all that was said which its log must not hold.
-final class Scene: Sendable {
+final class Fixture: Sendable {
     let relay: RunningRelay
     private let secrets = Mutex<Set<String>>([])
 
@@ -16,13 +16,13 @@ final class Scene: Sendable {
     /// told to, and its log must hold no secret.
     static func play(
         _ kind: StoreKind = .file, change settings: (inout String) throws -> Void = { _ in },
-        _ story: (Scene) async throws -> Void
+        _ story: (Fixture) async throws -> Void
     ) async throws {
         let relay = try await RunningRelay.start(kind) { text throws in
             try text.set("log.level", to: "debug")
             try settings(&text)
         }
-        let scene = Scene(relay)
+        let scene = Fixture(relay)
         try await story(scene)
         let health = try await scene.nobody.curl("GET", "/health")
         #expect(health.status == 200)
@@ -131,13 +131,13 @@ final class Scene: Sendable {
 
 /// Somebody who calls; what goes to and fro is kept for the look at the log.
 struct Party: Sendable {
-    var caller: Caller
-    let scene: Scene
+    var caller: CurlCaller
+    let scene: Fixture
 
     @discardableResult func curl(
         _ method: String, _ path: String, _ json: JSONObject? = nil, raw: String? = nil, fields: [String: String] = [:],
         arguments: [String] = []
-    ) async throws -> Caller.Answer {
+    ) async throws -> CurlCaller.Answer {
         let child = try begin(method, path, json, raw: raw, fields: fields, arguments: arguments)
         return try await end(child)
     }
@@ -152,8 +152,8 @@ struct Party: Sendable {
             method, path, json: raw ?? json.map { JSONWriter.text(.object($0)) }, fields: fields, arguments: arguments)
     }
 
-    func end(_ child: Child) async throws -> Caller.Answer {
-        let answer = try await Caller.read(child)
+    func end(_ child: Child) async throws -> CurlCaller.Answer {
+        let answer = try await CurlCaller.read(child)
         scene.keep(answer.json)
         return answer
     }
@@ -176,13 +176,13 @@ struct Party: Sendable {
         do {
             _ = try await curl(method, path, arguments: arguments)
             return 0
-        } catch let failure as Caller.Failed {
+        } catch let failure as CurlCaller.Failed {
             return failure.status
         }
     }
 }
 
-extension Caller.Answer {
+extension CurlCaller.Answer {
     /// What a developer reads: where and what, as in "email format".
     var faults: [String] {
         self["errors"]?.array?.compactMap { fault in

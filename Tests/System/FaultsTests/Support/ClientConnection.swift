@@ -17,7 +17,7 @@ enum Clients {
 }
 
 /// One connection to a running relay, made by our own client: a test sees what becomes of every single request on it.
-struct Line: Sendable {
+struct ClientConnection: Sendable {
     private let client: LoopBound<HTTP2Client>
     private let authority: String
 
@@ -29,7 +29,7 @@ struct Line: Sendable {
     }()
 
     /// Connected, with the server's SETTINGS in hand.
-    static func open(_ tls: TLSClientContext, port: UInt16) async throws(ConnectionFailure) -> Line {
+    static func open(_ tls: TLSClientContext, port: UInt16) async throws(ConnectionFailure) -> ClientConnection {
         let loop = Clients.loop
         let options = Self.patient
         let client = await loop.perform {
@@ -47,7 +47,7 @@ struct Line: Sendable {
             }
         }
         if let failure { throw failure }
-        return Line(client: client, authority: "127.0.0.1:\(port)")
+        return ClientConnection(client: client, authority: "127.0.0.1:\(port)")
     }
 
     func send(

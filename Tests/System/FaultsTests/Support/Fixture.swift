@@ -9,18 +9,18 @@ import Testing
 import World
 
 /// A running relay with one website, and a push service if one is wanted.
-struct Scene: Sendable {
+struct Fixture: Sendable {
     let relay: RunningRelay
-    let shop: Party
+    let shop: ReconnectingClient
     /// Who has no certificate.
-    let anyone: Party
-    let apple: Apple?
+    let anyone: ReconnectingClient
+    let apple: TestAPNs?
 
     static let website = "shop"
 
     static func start(
-        _ kind: StoreKind = .file, apple: Apple? = nil, change: (inout String) throws -> Void = { _ in }
-    ) async throws -> Scene {
+        _ kind: StoreKind = .file, apple: TestAPNs? = nil, change: (inout String) throws -> Void = { _ in }
+    ) async throws -> Fixture {
         let relay = try await RunningRelay.start(kind) { settings in
             try apple?.set(in: &settings)
             try change(&settings)
@@ -29,10 +29,11 @@ struct Scene: Sendable {
         let shop = try await relay.website(
             website, "--answers", "certificate", "--login-limit", "1000", "--push-limit", "100")
         let files = (try #require(shop.certificatePath), try #require(shop.keyPath))
-        return Scene(
+        return Fixture(
             relay: relay,
-            shop: try Party(relay, certificate: try TextFile.bytes(files.0), key: Secret(try TextFile.bytes(files.1))),
-            anyone: try Party(relay), apple: apple)
+            shop: try ReconnectingClient(
+                relay, certificate: try TextFile.bytes(files.0), key: Secret(try TextFile.bytes(files.1))),
+            anyone: try ReconnectingClient(relay), apple: apple)
     }
 
     // MARK: The steps of a login
@@ -66,12 +67,13 @@ struct Scene: Sendable {
         let certificate = try #require(reply["certificate"])
         return Phone(
             device: try #require(reply["device"]), pushToken: phone.pushToken,
-            party: try Party(relay, certificate: Array(certificate.utf8), key: try phone.key.pem()))
+            party: try ReconnectingClient(relay, certificate: Array(certificate.utf8), key: try phone.key.pem()))
     }
 
     /// A user with a phone.
-    func enrol(_ username: String, pushToken: String = Scene.pushToken()) async throws -> (token: String, phone: Phone)
-    {
+    func enrol(_ username: String, pushToken: String = Fixture.pushToken()) async throws -> (
+        token: String, phone: Phone
+    ) {
         let (token, code) = try await register(username)
         return (token, try await verify(try TestPhone(pushToken: pushToken), token: token, code: code))
     }
@@ -111,7 +113,7 @@ struct Login: Sendable, Equatable {
 struct Phone: Sendable {
     let device: String
     let pushToken: String
-    let party: Party
+    let party: ReconnectingClient
 
     func approve(_ login: Login) async throws -> Reply { try await party.send("POST", "/success", answer(login)) }
 

@@ -9,11 +9,11 @@ import TestSupport
 import World
 
 /// Somebody who calls whichever relay comes first, with a connection to each, and another one when that does not answer.
-final class Roamer: Sendable {
+final class MultiRelayClient: Sendable {
     private let tls: TLSClientContext
     private let relays: [UInt16]
     private let chance: SeededRandomness
-    private let lines = Mutex<[UInt16: Line]>([:])
+    private let lines = Mutex<[UInt16: ClientConnection]>([:])
 
     init(_ cluster: RunningCluster, _ chance: SeededRandomness, certificate: [UInt8]? = nil, key: Secret? = nil) throws
     {
@@ -31,9 +31,9 @@ final class Roamer: Sendable {
         try await line(port).send(method, path, body, fields: fields, deadline: deadline).get()
     }
 
-    private func line(_ port: UInt16) async throws(ConnectionFailure) -> Line {
+    private func line(_ port: UInt16) async throws(ConnectionFailure) -> ClientConnection {
         if let line = lines.withLock({ $0[port] }), await line.state == .open { return line }
-        let fresh = try await Line.open(tls, port: port)
+        let fresh = try await ClientConnection.open(tls, port: port)
         lines.withLock { $0[port] = fresh }
         return fresh
     }
@@ -65,7 +65,7 @@ final class Roamer: Sendable {
             if reply?.status != 429 { unsure += 1 }
             await pause(reply?.status == 429 ? 1000..<2000 : 100..<500)
         }
-        throw Party.NoAnswer(request: "\(method) \(path)")
+        throw ReconnectingClient.NoAnswer(request: "\(method) \(path)")
     }
 
     /// Between two looks of a person, or two tries of a program.

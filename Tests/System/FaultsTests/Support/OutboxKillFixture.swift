@@ -7,7 +7,7 @@ import Testing
 import World
 
 /// What somebody is to get.
-struct OutboxErrand {
+struct ExpectedMessage {
     let moment: OutboxKillTests.Moment
     let number: Int
     var challenge = ""
@@ -29,7 +29,7 @@ struct OutboxErrand {
 }
 
 /// A relay that is killed again and again, and those who carry its messages.
-final class OutboxWard: Sendable {
+final class OutboxKillFixture: Sendable {
     private struct State {
         var tally: [OutboxKillTests.Moment: Int] = [:]
         var messages = 0
@@ -42,7 +42,7 @@ final class OutboxWard: Sendable {
         var numbers = 0
     }
 
-    private let scene: Scene
+    private let scene: Fixture
     private let mails: HoldingMailServer
     private let gateway: TestGateway
     private let chance: SeededRandomness
@@ -50,7 +50,7 @@ final class OutboxWard: Sendable {
     private let state = Mutex(State())
     private var relay: RunningRelay { scene.relay }
 
-    static func start(_ store: StoreKind, seed: UInt64) async throws -> OutboxWard {
+    static func start(_ store: StoreKind, seed: UInt64) async throws -> OutboxKillFixture {
         let mails = try await HoldingMailServer.start()
         let met = Mutex<Set<String>>([])
         let gateway = try await TestGateway { asked in
@@ -58,7 +58,7 @@ final class OutboxWard: Sendable {
             if number.hasPrefix("49300") { return .status(422) }
             return met.withLock { $0.insert(number).inserted } ? .silence : .status(200)
         }
-        let scene = try await Scene.start(store) { settings in
+        let scene = try await Fixture.start(store) { settings in
             try settings.set("mail.url", to: "smtp://127.0.0.1:\(mails.port)")
             try settings.set("mail.from", to: "login@example.org")
             try settings.set("metrics.listen", to: "127.0.0.1:0")
@@ -66,11 +66,11 @@ final class OutboxWard: Sendable {
             let url = "\(gateway.url)/?to={number}&text={text}&id={id}"
             try settings.set("sms.gateways", to: "[{name: one, kind: http, url: \"\(url)\", refused: [422]}]")
         }
-        try await scene.relay.tool("website", "edit", Scene.website, "--lifetime", "600", "--code-deadline", "none")
-        return OutboxWard(scene, mails, gateway, SeededRandomness(seed: seed))
+        try await scene.relay.tool("website", "edit", Fixture.website, "--lifetime", "600", "--code-deadline", "none")
+        return OutboxKillFixture(scene, mails, gateway, SeededRandomness(seed: seed))
     }
 
-    private init(_ scene: Scene, _ mails: HoldingMailServer, _ gateway: TestGateway, _ chance: SeededRandomness) {
+    private init(_ scene: Fixture, _ mails: HoldingMailServer, _ gateway: TestGateway, _ chance: SeededRandomness) {
         self.scene = scene
         self.mails = mails
         self.gateway = gateway
@@ -93,15 +93,15 @@ final class OutboxWard: Sendable {
     // MARK: Killing
 
     /// A user gets a message, and the relay is killed at that moment; another is there when this returns.
-    func play(_ moment: OutboxKillTests.Moment) async throws -> OutboxErrand {
+    func play(_ moment: OutboxKillTests.Moment) async throws -> ExpectedMessage {
         let number = state.withLock { state in
             state.numbers += 1
             return state.numbers
         }
-        var errand = OutboxErrand(moment: moment, number: number)
+        var errand = ExpectedMessage(moment: moment, number: number)
         var user: JSONObject = ["username": .string(errand.username), "email": .string(errand.address)]
         if let phone = errand.phone { user.set("phone", .string(phone)) }
-        let (token, code) = try Scene.registered(try await scene.shop.send("POST", "/register", user))
+        let (token, code) = try Fixture.registered(try await scene.shop.send("POST", "/register", user))
         if moment.isAnnouncement {
             try await announce(errand, token, code)
         } else {
@@ -130,10 +130,10 @@ final class OutboxWard: Sendable {
         try await relay.restart()
     }
 
-    private func body(_ errand: OutboxErrand) -> JSONObject { ["username": .string(errand.username)] }
+    private func body(_ errand: ExpectedMessage) -> JSONObject { ["username": .string(errand.username)] }
 
     /// Until it is to be killed.
-    private func login(_ errand: OutboxErrand) async throws {
+    private func login(_ errand: ExpectedMessage) async throws {
         switch errand.moment {
         case .commit:
             let lock = try await StoreLock.take(relay)
@@ -183,14 +183,14 @@ final class OutboxWard: Sendable {
         }
     }
 
-    private func asked(_ errand: OutboxErrand) async throws -> String {
+    private func asked(_ errand: ExpectedMessage) async throws -> String {
         try Login(try await scene.shop.send("POST", "/login", body(errand), key: errand.key)).challenge
     }
 
     /// A phone is bound, of which the user is to be told.
-    private func announce(_ errand: OutboxErrand, _ token: String, _ code: String) async throws {
+    private func announce(_ errand: ExpectedMessage, _ token: String, _ code: String) async throws {
         let dead = try deadRows()
-        _ = try await scene.verify(try TestPhone(pushToken: Scene.pushToken()), token: token, code: code)
+        _ = try await scene.verify(try TestPhone(pushToken: Fixture.pushToken()), token: token, code: code)
         switch errand.moment {
         case .announced: break
         case .refusing: try await mails.holds(errand.address)
@@ -200,7 +200,7 @@ final class OutboxWard: Sendable {
     }
 
     /// The relay has the mail server's answer, and cannot write it down.
-    private func answeredBehindALock(_ errand: OutboxErrand) async throws {
+    private func answeredBehindALock(_ errand: ExpectedMessage) async throws {
         try await mails.holds(errand.address)
         let lock = try await StoreLock.take(relay)
         let before = try await tries()
@@ -231,7 +231,7 @@ final class OutboxWard: Sendable {
     // MARK: What came of it
 
     /// Until the relay knows of each what became of it.
-    func settled(_ errands: [OutboxErrand]) async throws {
+    func settled(_ errands: [ExpectedMessage]) async throws {
         for errand in errands where !errand.moment.isAnnouncement {
             try await until { try await self.scene.auth(errand.challenge).steps.last == "sent" }
         }
@@ -240,12 +240,12 @@ final class OutboxWard: Sendable {
         try await mails.release()
     }
 
-    private func texts(_ errand: OutboxErrand) -> [TestGateway.Asked] {
+    private func texts(_ errand: ExpectedMessage) -> [TestGateway.Asked] {
         gateway.asked.filter { "+\($0.query["to"] ?? "")" == errand.phone }
     }
 
     /// Id and code of all that came for it.
-    private func arrived(_ errand: OutboxErrand) -> [(id: String, code: String?)] {
+    private func arrived(_ errand: ExpectedMessage) -> [(id: String, code: String?)] {
         guard errand.factor == "sms" else {
             return mails.mails.filter { $0.to == errand.address }.map { ($0.id, $0.code) }
         }
@@ -255,12 +255,12 @@ final class OutboxWard: Sendable {
     }
 
     /// What the relays said of it.
-    private func log(of errand: OutboxErrand) -> String {
+    private func log(of errand: ExpectedMessage) -> String {
         relay.log.split(separator: "\n").filter { $0.contains("event=daemon.started") || $0.contains(errand.challenge) }
             .joined(separator: "\n")
     }
 
-    func check(_ errand: OutboxErrand) async throws {
+    func check(_ errand: ExpectedMessage) async throws {
         let arrived = arrived(errand)
         let (ids, codes) = (Set(arrived.map(\.id)), Set(arrived.map(\.code)))
         // Where a relay was slow enough to take up what others had left, and was killed, it may have come once more.

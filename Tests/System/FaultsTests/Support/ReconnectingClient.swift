@@ -8,10 +8,10 @@ import TestSupport
 import World
 
 /// Somebody who calls a relay, over one connection at a time, and makes a new one when the old one is gone.
-final class Party: Sendable {
+final class ReconnectingClient: Sendable {
     private let tls: TLSClientContext
     private let port: UInt16
-    private let current = Mutex<Line?>(nil)
+    private let current = Mutex<ClientConnection?>(nil)
 
     init(_ relay: RunningRelay, certificate: [UInt8]? = nil, key: Secret? = nil) throws {
         tls = try TLSClientContext(
@@ -20,7 +20,7 @@ final class Party: Sendable {
     }
 
     /// A connection of its own.
-    func line() async throws(ConnectionFailure) -> Line { try await Line.open(tls, port: port) }
+    func line() async throws(ConnectionFailure) -> ClientConnection { try await ClientConnection.open(tls, port: port) }
 
     /// Over the connection there is; a failure means that it is unknown what became of the request.
     func send(
@@ -33,7 +33,7 @@ final class Party: Sendable {
         return try await line.send(method, path, body, fields: fields).get()
     }
 
-    private func open() async throws(ConnectionFailure) -> Line {
+    private func open() async throws(ConnectionFailure) -> ClientConnection {
         if let line = current.withLock({ $0 }), await line.state == .open { return line }
         let fresh = try await line()
         current.withLock { $0 = fresh }

@@ -6,26 +6,26 @@ import Testing
 import World
 
 /// A relay that is killed again and again, and the website that it calls.
-final class CallbackWard: Sendable {
-    typealias Moment = CallbackKillTests.Moment
+final class WebhookKillFixture: Sendable {
+    typealias Moment = WebhookKillTests.Moment
 
     /// A login that ends with a lock: two calls, one after the other.
-    private struct Errand {
+    private struct ExpectedWebhook {
         let moment: Moment
         let challenge: String
     }
 
     private struct State {
         var tally: [Moment: Int] = [:]
-        var errands: [Errand] = []
+        var errands: [ExpectedWebhook] = []
         /// What the website does with the next calls of a challenge.
         var script: [String: [TestGateway.Answer]] = [:]
         /// Calls of this type alone are meant.
         var types: [String: String] = [:]
     }
 
-    private let scene: Scene
-    private let shop: CalledShop
+    private let scene: Fixture
+    private let shop: WebhookShop
     private let chance: SeededRandomness
     private let gate = Gate()
     private let state: Script
@@ -36,7 +36,7 @@ final class CallbackWard: Sendable {
         let state = Mutex(State())
 
         func answer(_ asked: TestGateway.Asked) -> TestGateway.Answer {
-            let (type, challenge) = CalledShop.subject(asked)
+            let (type, challenge) = WebhookShop.subject(asked)
             guard let challenge else { return .status(200) }
             return state.withLock { state in
                 guard state.types[challenge] == type, var answers = state.script[challenge], !answers.isEmpty else {
@@ -49,18 +49,18 @@ final class CallbackWard: Sendable {
         }
     }
 
-    static func start(_ store: StoreKind, seed: UInt64) async throws -> CallbackWard {
+    static func start(_ store: StoreKind, seed: UInt64) async throws -> WebhookKillFixture {
         let script = Script()
         let server = try await TestGateway { script.answer($0) }
-        let scene = try await Scene.start(store) { settings in
+        let scene = try await Fixture.start(store) { settings in
             try settings.set("callbacks.allow", to: "127.0.0.0/8")
             try settings.set("metrics.listen", to: "127.0.0.1:0")
         }
-        let shop = try await CalledShop("called", server, of: scene.relay)
-        return CallbackWard(scene, shop, script, SeededRandomness(seed: seed))
+        let shop = try await WebhookShop("called", server, of: scene.relay)
+        return WebhookKillFixture(scene, shop, script, SeededRandomness(seed: seed))
     }
 
-    private init(_ scene: Scene, _ shop: CalledShop, _ script: Script, _ chance: SeededRandomness) {
+    private init(_ scene: Fixture, _ shop: WebhookShop, _ script: Script, _ chance: SeededRandomness) {
         self.scene = scene
         self.shop = shop
         state = script
@@ -136,7 +136,7 @@ final class CallbackWard: Sendable {
         // As a phone does that never saw the answer.
         let told = try await answer()
         #expect(told.status == 200 || told["code"] == "already_decided" || told.status == 403, "\(told)")
-        state.state.withLock { $0.errands.append(Errand(moment: moment, challenge: login.challenge)) }
+        state.state.withLock { $0.errands.append(ExpectedWebhook(moment: moment, challenge: login.challenge)) }
     }
 
     private func prepare(_ moment: Moment, _ challenge: String) {

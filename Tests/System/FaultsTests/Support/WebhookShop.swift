@@ -9,7 +9,7 @@ import Webhooks
 import World
 
 /// A website that is called back, with one user who has a phone.
-struct CalledShop: Sendable {
+struct WebhookShop: Sendable {
     /// What came, once for each time that it came.
     struct Heard: Sendable {
         let id: String
@@ -25,8 +25,8 @@ struct CalledShop: Sendable {
     let server: TestGateway
     private let check: WebhookCheck
     private let relay: RunningRelay
-    private let party: Party
-    private let anyone: Party
+    private let party: ReconnectingClient
+    private let anyone: ReconnectingClient
 
     /// - Parameter url: where it is called, if that is not its server.
     init(_ name: String, at url: String? = nil, _ server: TestGateway, of relay: RunningRelay) async throws {
@@ -37,8 +37,9 @@ struct CalledShop: Sendable {
             name, "--answers", "certificate", "--login-limit", "1000", "--push-limit", "100", "--guesses", "1",
             "--callback", url ?? "\(server.url)/hook")
         let files = (try #require(caller.certificatePath), try #require(caller.keyPath))
-        party = try Party(relay, certificate: try TextFile.bytes(files.0), key: Secret(try TextFile.bytes(files.1)))
-        anyone = try Party(relay)
+        party = try ReconnectingClient(
+            relay, certificate: try TextFile.bytes(files.0), key: Secret(try TextFile.bytes(files.1)))
+        anyone = try ReconnectingClient(relay)
         let text = try TextFile.read(relay.directory("\(name).secret"))
         check = WebhookCheck(
             secrets: [try #require(WebhookSecret(text.prefix { $0 != "\n" }))],
@@ -51,8 +52,8 @@ struct CalledShop: Sendable {
     /// A user with a phone, of which the website is told, too.
     func enrol(_ username: String) async throws -> Phone {
         let registered = try await party.send("POST", "/register", ["username": .string(username)])
-        let (token, code) = try Scene.registered(registered)
-        let device = try TestPhone(pushToken: Scene.pushToken())
+        let (token, code) = try Fixture.registered(registered)
+        let device = try TestPhone(pushToken: Fixture.pushToken())
         let proof = try device.proof(
             token: token, code: code, origin: relay.origin, website: name, at: SystemTime().now())
         let reply = try await anyone.send(
@@ -65,7 +66,7 @@ struct CalledShop: Sendable {
         let certificate = try #require(reply["certificate"])
         return Phone(
             device: try #require(reply["device"]), pushToken: device.pushToken,
-            party: try Party(relay, certificate: Array(certificate.utf8), key: try device.key.pem()))
+            party: try ReconnectingClient(relay, certificate: Array(certificate.utf8), key: try device.key.pem()))
     }
 
     func login(_ username: String) async throws -> Login {
@@ -124,7 +125,7 @@ struct CalledShop: Sendable {
     }
 }
 
-extension Scene {
+extension Fixture {
     /// Returns when nothing is left to be told to anybody.
     func drained() async throws {
         while try relay.count("SELECT count(*) FROM outbox WHERE kind = 'callback'") > 0 {
