@@ -4,17 +4,17 @@ import World
 /// flood of events must not flood the log.
 public struct LogThrottle: Sendable {
     private var saidAt: Instant?
-    private var unsaid = 0
+    private var unreported = 0
 
     public init() {}
 
     /// Returns the number of events since the last line, including these, or nil if that line is less
     /// than ten seconds old.
-    public mutating func note(_ events: Int = 1, at now: Instant) -> Int? {
-        unsaid += events
+    public mutating func record(_ events: Int = 1, at now: Instant) -> Int? {
+        unreported += events
         if let saidAt, now < saidAt + .seconds(10) { return nil }
-        defer { unsaid = 0 }
+        defer { unreported = 0 }
         saidAt = now
-        return unsaid
+        return unreported
     }
 }

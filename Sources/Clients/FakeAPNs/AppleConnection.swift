@@ -6,7 +6,7 @@ import HTTP2
 final class AppleConnection: ConnectionController {
     private let connection: ServerConnection
     let number: Int
-    private let desk: PushResponder
+    private let responder: PushResponder
     private let hasEnded: () -> Void
     /// Streams with whose push nothing has been done yet.
     private var undecided: Set<Int32> = []
@@ -14,10 +14,10 @@ final class AppleConnection: ConnectionController {
     private var limits: StreamLimitSchedule?
     private var isProved = false
 
-    init(_ connection: ServerConnection, number: Int, desk: PushResponder, hasEnded: @escaping () -> Void) {
+    init(_ connection: ServerConnection, number: Int, responder: PushResponder, hasEnded: @escaping () -> Void) {
         self.connection = connection
         self.number = number
-        self.desk = desk
+        self.responder = responder
         self.hasEnded = hasEnded
     }
 
@@ -32,11 +32,11 @@ final class AppleConnection: ConnectionController {
     }
 
     /// Later: from the beginning of what is new.
-    func change(_ mischief: FaultPlan) {
-        limits = mischief.streams.map { StreamLimitSchedule($0) }
+    func change(_ faults: FaultPlan) {
+        limits = faults.streams.map { StreamLimitSchedule($0) }
         if isProved { _ = limits?.prove() }
         announce()
-        if mischief.frozen.contains(number) { freeze() }
+        if faults.frozen.contains(number) { freeze() }
     }
 
     private func announce() {
@@ -67,12 +67,12 @@ final class AppleConnection: ConnectionController {
     func handle(_ request: Request, stream: Int32) -> Reply? {
         newest = max(newest, stream)
         defer { if limits?.count() == true { announce() } }
-        switch desk.judge(request) {
+        switch responder.judge(request) {
         case .wrong(let reason):
             record(nil, request, .refused(reason), reason.words, stream)
             // Those about the path come before anybody looks who it is.
             if ![403, 404, 405].contains(reason.status) { prove() }
-            return .now(desk.refusal(reason, id: request.fields["apns-id"]))
+            return .now(responder.refusal(reason, id: request.fields["apns-id"]))
         case .right(let push, let answer):
             record(push, request, answer.outcome, answer.words, stream)
             return give(answer, push, stream).map { .now($0) }
@@ -82,7 +82,7 @@ final class AppleConnection: ConnectionController {
     private func record(
         _ push: ReceivedPush?, _ request: Request, _ outcome: RecordedRequest.Outcome, _ words: String, _ stream: Int32
     ) {
-        desk.record(
+        responder.record(
             RecordedRequest(
                 push: push, path: request.path, outcome: outcome, answer: words, connection: number, stream: stream))
     }
@@ -99,23 +99,23 @@ final class AppleConnection: ConnectionController {
     private func give(_ answer: ScriptedAnswer, _ push: ReceivedPush, _ stream: Int32) -> Response? {
         switch answer {
         case .accept:
-            desk.accept(push, isAnswered: true)
+            responder.accept(push, isAnswered: true)
             prove()
-            return desk.acceptance(push)
+            return responder.acceptance(push)
         case .refuse(let reason, let timestamp, let retryAfter):
             if reason.status != 403 { prove() }
-            return desk.refusal(reason, id: push.id, timestamp: timestamp, retryAfter: retryAfter)
+            return responder.refusal(reason, id: push.id, timestamp: timestamp, retryAfter: retryAfter)
         case .respond(let response): return response
         case .silence: undecided.insert(stream)
-        case .lost: desk.accept(push, isAnswered: false)
+        case .lost: responder.accept(push, isAnswered: false)
         case .reset(let code, let accepts):
-            if accepts { desk.accept(push, isAnswered: false) }
+            if accepts { responder.accept(push, isAnswered: false) }
             connection.reset(stream, code)
         case .cut(let accepts):
-            if accepts { desk.accept(push, isAnswered: false) }
+            if accepts { responder.accept(push, isAnswered: false) }
             connection.cut()
         case .freeze(let accepts):
-            if accepts { desk.accept(push, isAnswered: false) }
+            if accepts { responder.accept(push, isAnswered: false) }
             connection.freeze()
         case .goAway(let replays): return goAway(replays, push, stream)
         case .after(let delay, let then):

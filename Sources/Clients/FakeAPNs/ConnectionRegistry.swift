@@ -3,7 +3,7 @@ import HTTP2
 
 /// The connections of one listening service: meets them as was said, and has those in hand that stand. Lives on its loop.
 final class ConnectionRegistry: ServerController {
-    private let desk: PushResponder
+    private let responder: PushResponder
     /// Connections that came to services before this one.
     private let before: Int
     private(set) var count = 0
@@ -11,8 +11,8 @@ final class ConnectionRegistry: ServerController {
     private var waiting: [Int: ConnectionBehavior] = [:]
     private(set) var standing: [Int: AppleConnection] = [:]
 
-    init(desk: PushResponder, before: Int) {
-        self.desk = desk
+    init(responder: PushResponder, before: Int) {
+        self.responder = responder
         self.before = before
     }
 
@@ -21,7 +21,7 @@ final class ConnectionRegistry: ServerController {
 
     func admit(_ number: Int) -> Admission {
         count = number
-        let reception = desk.nextReception()
+        let reception = responder.nextBehavior()
         switch reception {
         case .serve: return .serve
         case .hang: return .ignore
@@ -35,8 +35,8 @@ final class ConnectionRegistry: ServerController {
 
     func opened(_ connection: ServerConnection) -> any ConnectionController {
         let number = before + connection.number
-        let (listener, remote) = (desk.listeners.connection, connection.remote)
-        let kept = AppleConnection(connection, number: number, desk: desk) { [weak self] in
+        let (listener, remote) = (responder.listeners.connection, connection.remote)
+        let kept = AppleConnection(connection, number: number, responder: responder) { [weak self] in
             self?.standing[number] = nil
             listener?(ConnectionEvent(number: number, isOpen: false, remote: remote))
         }
@@ -47,7 +47,7 @@ final class ConnectionRegistry: ServerController {
         case .freeze: connection.freeze()
         default: break
         }
-        let mischief = desk.mischief
+        let mischief = responder.faults
         kept.begin(mischief.streams)
         if mischief.frozen.contains(number) { kept.freeze() }
         return kept

@@ -11,7 +11,7 @@ final class PushResponder: Handler {
     private struct State {
         var tokens: ProviderTokenCheck
         var script = Script()
-        var mischief = FaultPlan()
+        var faults = FaultPlan()
         var rules = RuleCounts()
         var receptions = AnswerSequence<ConnectionBehavior>()
         var requests = 0
@@ -62,7 +62,7 @@ final class PushResponder: Handler {
     var requestCount: Int { state.withLock { $0.requests } }
     var acceptedCount: Int { state.withLock { $0.accepted } }
     var deliveries: Deliveries { state.withLock { $0.deliveries.result } }
-    var mischief: FaultPlan { state.withLock { $0.mischief } }
+    var faults: FaultPlan { state.withLock { $0.faults } }
 
     func script(_ prefix: String, _ answers: [ScriptedAnswer], repeatsLast: Bool) {
         state.withLock { $0.script.set(prefix, answers, repeatsLast: repeatsLast) }
@@ -75,18 +75,18 @@ final class PushResponder: Handler {
         }
     }
 
-    func misbehave(_ mischief: FaultPlan) {
+    func injectFaults(_ faults: FaultPlan) {
         state.withLock { state in
-            state.mischief = mischief
-            state.rules = RuleCounts(mischief.rules)
+            state.faults = faults
+            state.rules = RuleCounts(faults.rules)
         }
     }
 
-    func meet(_ receptions: [ConnectionBehavior], repeatsLast: Bool) {
+    func setConnectionBehavior(_ receptions: [ConnectionBehavior], repeatsLast: Bool) {
         state.withLock { $0.receptions = AnswerSequence(receptions, repeatsLast: repeatsLast) }
     }
 
-    func nextReception() -> ConnectionBehavior { state.withLock { $0.receptions.next() } ?? .serve }
+    func nextBehavior() -> ConnectionBehavior { state.withLock { $0.receptions.next() } ?? .serve }
 
     // MARK: Requests
 
@@ -102,7 +102,7 @@ final class PushResponder: Handler {
         case .right(let push):
             return state.withLock { state in
                 let answer = state.script.take(for: push.deviceToken) ?? state.rules.next() ?? .accept
-                let latency = state.mischief.latency
+                let latency = state.faults.latency
                 return .right(push, latency > .zero ? .after(latency, answer) : answer)
             }
         }

@@ -73,7 +73,7 @@ public final class Enroller: Sendable {
     /// nobody saw; it says so to whoever has the key, but not the revocation code.
     ///
     /// - Returns: nil if the key is no active phone's: nothing is lost with it.
-    public func boundUnheard() async throws(CallFailure) -> Enrolment? {
+    public func bindingWithoutAnswer() async throws(CallFailure) -> Enrolment? {
         let answer = try await dpop.send(.init("/device", body: ["certificate": true]), over: line)
         if answer.status == 401 {
             // A nonce that is not taken, as by a relay that was just started, says nothing of the key.

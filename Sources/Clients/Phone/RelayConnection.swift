@@ -14,17 +14,17 @@ public final class RelayConnection: Sendable {
         public let path: String
         public var fields: [Fields.Field]
         public var body: JSONObject
-        public var patience: Duration
+        public var timeout: Duration
 
         public init(
             _ path: String, method: String = "POST", fields: [Fields.Field] = [], body: JSONObject = [:],
-            patience: Duration = .seconds(10)
+            timeout: Duration = .seconds(10)
         ) {
             self.method = method
             self.path = path
             self.fields = fields
             self.body = body
-            self.patience = patience
+            self.timeout = timeout
         }
     }
 
@@ -59,7 +59,7 @@ public final class RelayConnection: Sendable {
         let request = ClientRequest(
             method: call.method, path: call.path, authority: relay.authority, fields: fields,
             body: hasBody ? JSONWriter.write(call.body) : [])
-        switch await client.value.send(request, deadline: call.patience) {
+        switch await client.value.send(request, deadline: call.timeout) {
         case .failure(.notSent(let reason)): throw .notSent(reason)
         case .failure(.ambiguous(let reason)): throw .ambiguous(reason)
         case .success(let response):

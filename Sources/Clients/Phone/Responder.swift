@@ -75,7 +75,7 @@ public final class Responder: Sendable {
         if seconds > 0 {
             if !known.isEmpty { call.body.set("known", .array(known.prefix(Self.mostKnown).map { .string($0) })) }
             call.fields = [.init("prefer", "wait=\(min(seconds, Self.longestWait))")]
-            call.patience += .seconds(min(seconds, Self.longestWait))
+            call.timeout += .seconds(min(seconds, Self.longestWait))
         }
         let answer = try await send(call)
         guard let entries = try answer.accepted()["pending"]?.array,

@@ -30,7 +30,7 @@ final class APNsConnectionSlot {
 
     private let pool: APNsPool
     private let loop: EventLoop
-    private let office: APNsSharedState
+    private let shared: APNsSharedState
     private let dial: APNsConnector
     private var state = State.idle
     private var attempts = 0
@@ -41,7 +41,7 @@ final class APNsConnectionSlot {
         self.pool = pool
         self.dial = dial
         loop = pool.loop
-        office = pool.office
+        shared = pool.shared
     }
 
     var connection: APNsConnection? { if case .open(let connection) = state { connection } else { nil } }
@@ -65,20 +65,20 @@ final class APNsConnectionSlot {
     func open(urgent: Bool) {
         guard case .idle = state, !pool.isClosed else { return }
         let now = loop.now
-        let pause = office.withBook(pool.endpoint) {
-            $0.stagger(office.options.stagger, urgent: urgent, at: now, office.randomness)
+        let pause = shared.withHostHealth(pool.endpoint) {
+            $0.stagger(shared.options.stagger, urgent: urgent, at: now, shared.randomness)
         }
         if pause > .zero { wait(until: now + pause, .stagger) } else { resolve() }
     }
 
     /// A push has come that cannot wait for the others' sake. True if that makes a difference.
-    func hasten() -> Bool {
+    func retryNow() -> Bool {
         guard case .waiting(_, let timer, let cause) = state else { return false }
         switch cause {
         case .failures: return false
         case .host:
             let now = loop.now
-            guard office.withBook(pool.endpoint, { $0.isReachable(at: now) }) else { return false }
+            guard shared.withHostHealth(pool.endpoint, { $0.isReachable(at: now) }) else { return false }
         case .stagger: break
         }
         loop.cancel(timer)
@@ -101,7 +101,7 @@ final class APNsConnectionSlot {
         attempts += 1
         state = .connecting(attempts, nil)
         let (bound, number, endpoint) = (LoopBound(self, on: loop), attempts, pool.endpoint)
-        let resolver = office.options.resolver
+        let resolver = shared.options.resolver
         loop.spawn {
             let found = await resolver(endpoint.host, endpoint.port)
             bound.value.resolved(found, number)
@@ -114,13 +114,13 @@ final class APNsConnectionSlot {
         switch found {
         case .failure(let failure):
             let reason = "cannot resolve: \(failure.reason)"
-            office.withBook(pool.endpoint) { $0.unresolved(reason) }
+            shared.withHostHealth(pool.endpoint) { $0.unresolved(reason) }
             failed(reason, .zero)
         case .success(let addresses):
             let names = addresses.map(\.description)
             let own = pool.addresses
-            let claim = office.withBook(pool.endpoint) {
-                $0.claim(names, own: own, at: now, trial: office.options.connectTimeout)
+            let claim = shared.withHostHealth(pool.endpoint) {
+                $0.requestOpening(names, own: own, at: now, trial: shared.options.connectTimeout)
             }
             switch claim {
             case .wait(let until): wait(until: until, .host)
@@ -134,30 +134,30 @@ final class APNsConnectionSlot {
 
     private func dialed(_ failure: String?, _ number: Int, _ address: String) {
         guard case .connecting(number, let attempt?) = state else {
-            office.withBook(pool.endpoint) { $0.ended(address, wasOpen: false) }
+            shared.withHostHealth(pool.endpoint) { $0.ended(address, wasOpen: false) }
             return
         }
         let wire = attempt.wire
         // It may have been lost again before anybody could use it.
         guard failure == nil, wire.state == .open else {
             wire.close()
-            if let reason = wire.goAwayReason { office.observer?.goAway(host: pool.endpoint.host, reason: reason) }
+            if let reason = wire.goAwayReason { shared.observer?.goAway(host: pool.endpoint.host, reason: reason) }
             let reason = failure ?? wire.goAwayReason ?? "closed by the server"
             let now = loop.now
-            let pause = office.withBook(pool.endpoint) {
-                $0.failed(address, reason, wasOpen: false, began: attempt.began, at: now, office.randomness)
+            let pause = shared.withHostHealth(pool.endpoint) {
+                $0.failed(address, reason, wasOpen: false, began: attempt.began, at: now, shared.randomness)
             }
             return failed(reason, pause)
         }
-        office.withBook(pool.endpoint) { $0.opened(address) }
+        shared.withHostHealth(pool.endpoint) { $0.opened(address) }
         let connection = APNsConnection(wire, address: address, pool: pool)
         state = .open(connection)
         wire.onStateChange = { [weak self, weak connection] state in
             if let self, let connection { changed(connection, state) }
         }
         wire.onCapacity = { [pool] in pool.pump() }
-        office.log.info("apns.connected", [.host: pool.endpoint.host, .address: address])
-        office.observer?.connected(host: pool.endpoint.host)
+        shared.log.info("apns.connected", [.host: pool.endpoint.host, .address: address])
+        shared.observer?.connected(host: pool.endpoint.host)
         pool.pump()
     }
 
@@ -181,16 +181,16 @@ final class APNsConnectionSlot {
         let (now, address) = (loop.now, connection.address)
         guard !connection.wasGood else {
             backoff.succeeded()
-            office.withBook(pool.endpoint) {
+            shared.withHostHealth(pool.endpoint) {
                 if connection.isSteady { $0.served(address) }
                 $0.ended(address, wasOpen: true)
             }
-            note(reason, .zero)
+            logFailure(reason, .zero)
             pool.pump()
             return open(urgent: pool.isInNeed)
         }
-        let pause = office.withBook(pool.endpoint) {
-            $0.failed(address, reason, wasOpen: true, began: connection.openedAt, at: now, office.randomness)
+        let pause = shared.withHostHealth(pool.endpoint) {
+            $0.failed(address, reason, wasOpen: true, began: connection.openedAt, at: now, shared.randomness)
         }
         failed(reason, pause)
         pool.pump()
@@ -199,23 +199,23 @@ final class APNsConnectionSlot {
     /// `pause` is for the address alone.
     private func failed(_ reason: String, _ pause: Duration) {
         pool.lastFailure = reason
-        note(reason, pause)
+        logFailure(reason, pause)
         state = .idle
         guard !pool.isClosed else { return }
-        let own = backoff.failed(office.randomness)
+        let own = backoff.failed(shared.randomness)
         if own > .zero { wait(until: loop.now + own, .failures) } else { open(urgent: pool.isInNeed) }
     }
 
-    private func note(_ reason: String, _ pause: Duration) {
+    private func logFailure(_ reason: String, _ pause: Duration) {
         let fields: LogFields = [
             .host: pool.endpoint.host, .port: pool.endpoint.port, .reason: reason, .due: pause.wholeMilliseconds,
         ]
         if pause > .zero {
-            office.log.warning("apns.disconnected", fields)
+            shared.log.warning("apns.disconnected", fields)
         } else {
-            office.log.info("apns.disconnected", fields)
+            shared.log.info("apns.disconnected", fields)
         }
-        office.observer?.disconnected(host: pool.endpoint.host, reason: reason)
+        shared.observer?.disconnected(host: pool.endpoint.host, reason: reason)
     }
 
     /// Opens nothing any more. What is open is left to the pool.

@@ -40,7 +40,7 @@ final class APNsIdentity: Sendable {
     }
 
     /// Why that host refuses it.
-    func trouble(at endpoint: APNsEndpoint) -> String? { circuits.withLock { $0[endpoint]?.reason } }
+    func fault(at endpoint: APNsEndpoint) -> String? { circuits.withLock { $0[endpoint]?.reason } }
 
     /// Whether a push may be sent there now.
     func entry(to endpoint: APNsEndpoint, at now: () -> Instant) -> CredentialCircuitBreaker.Entry {

@@ -7,7 +7,7 @@ import World
 /// One loop's part of the sender: takes a push, and sees that it comes to an outcome.
 final class APNsLoop: TurnEndObserver {
     let loop: EventLoop
-    let office: APNsSharedState
+    let shared: APNsSharedState
     let gauges: APNsGauges
     private let dial: (APNsEndpoint, APNsIdentity) -> APNsConnector
     private var generation: Int
@@ -21,28 +21,28 @@ final class APNsLoop: TurnEndObserver {
     private var isTouched = false
 
     init(
-        loop: EventLoop, office: APNsSharedState, gauges: APNsGauges,
+        loop: EventLoop, shared: APNsSharedState, gauges: APNsGauges,
         dial: ((APNsEndpoint, APNsIdentity) -> APNsConnector)? = nil
     ) {
         self.loop = loop
-        self.office = office
+        self.shared = shared
         self.gauges = gauges
         self.dial =
             dial ?? { endpoint, identity in
-                HTTP2Client.dial(endpoint, on: loop, tls: identity.tls, options: office.options, log: office.log)
+                HTTP2Client.dial(endpoint, on: loop, tls: identity.tls, options: shared.options, log: shared.log)
             }
-        generation = office.generation
-        identity = office.identity
+        generation = shared.generation
+        identity = shared.identity
     }
 
-    func warmUp() {
+    func connectEagerly() {
         guard !isClosed else { return }
-        _ = pool(to: office.endpoint, urgent: false)
+        _ = pool(to: shared.endpoint, urgent: false)
     }
 
     private func pool(to endpoint: APNsEndpoint, urgent: Bool) -> APNsPool {
         if let pool = pools[endpoint] { return pool }
-        let pool = APNsPool(endpoint, identity, desk: self, dial: dial(endpoint, identity))
+        let pool = APNsPool(endpoint, identity, loopState: self, dial: dial(endpoint, identity))
         pools[endpoint] = pool
         pool.open(urgent: urgent)
         return pool
@@ -50,7 +50,7 @@ final class APNsLoop: TurnEndObserver {
 
     private func pool(for environment: APNsNotification.Environment) -> APNsPool {
         if let last, last.environment == environment { return last.pool }
-        let pool = pool(to: office.endpoint.serving(environment), urgent: true)
+        let pool = pool(to: shared.endpoint.serving(environment), urgent: true)
         last = (environment, pool)
         return pool
     }
@@ -59,15 +59,15 @@ final class APNsLoop: TurnEndObserver {
 
     func send(_ push: APNsNotification, completion: @escaping (PushOutcome) -> Void) {
         func refuse(_ outcome: PushOutcome, _ why: APNsUnsentReason) {
-            office.observer?.unsent(why)
+            shared.observer?.unsent(why)
             completion(outcome)
         }
         guard !isClosed else { return refuse(.retryAfter(.seconds(1), reason: "closed"), .closed) }
         if let fault = push.fault { return refuse(.badRequest(fault), .invalid) }
         adopt()
-        let left = push.end - office.time.now()
+        let left = push.end - shared.time.now()
         guard left > .zero else { return refuse(.retryAfter(.seconds(1), reason: "expired unsent"), .expired) }
-        let patience = office.options.deadline
+        let patience = shared.options.deadline
         let now = loop.time.instant()
         let passage = PendingPush(
             push, since: now, end: now + min(left, patience), expiresThen: left < patience, completion: completion)
@@ -76,14 +76,14 @@ final class APNsLoop: TurnEndObserver {
     }
 
     /// `again`: it has been sent before, or has waited elsewhere.
-    func dispatch(_ passage: PendingPush, again: Bool) {
+    func dispatch(_ push: PendingPush, again: Bool) {
         // What a connection gives back while it is closed: nobody would take it out of a queue any more.
         guard !isClosed else {
-            office.observer?.unsent(.closed)
-            return passage.settle(.retryAfter(.seconds(1), reason: "closed"), on: loop)
+            shared.observer?.unsent(.closed)
+            return push.settle(.retryAfter(.seconds(1), reason: "closed"), on: loop)
         }
-        let pool = pool(for: passage.push.environment)
-        pool.take(passage, again: again)
+        let pool = pool(for: push.push.environment)
+        pool.take(push, again: again)
         if again { pool.pump() }
     }
 
@@ -91,16 +91,16 @@ final class APNsLoop: TurnEndObserver {
 
     /// Another credential, if there is one.
     func adopt() {
-        guard generation != office.generation, !isClosed else { return }
-        generation = office.generation
-        identity = office.identity
+        guard generation != shared.generation, !isClosed else { return }
+        generation = shared.generation
+        identity = shared.identity
         let former = pools
         pools = [:]
         last = nil
         leaving += former.values
         // They are wanted again at once.
         for endpoint in former.keys { _ = pool(to: endpoint, urgent: false) }
-        for pool in former.values { pool.giveWay() }
+        for pool in former.values { pool.yieldConnection() }
     }
 
     /// Nothing of that pool is left.

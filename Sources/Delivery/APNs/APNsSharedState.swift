@@ -50,16 +50,16 @@ final class APNsSharedState: Sendable {
     }
 
     /// Of the host that was set: which others are asked is for the phones to say.
-    var trouble: String? {
+    var fault: String? {
         let (identity, unreachable) = state.withLock { state in
-            (state.identity, state.hosts[endpoint]?.trouble.map { "\(endpoint.host): \($0)" })
+            (state.identity, state.hosts[endpoint]?.fault.map { "\(endpoint.host): \($0)" })
         }
-        return identity.trouble(at: endpoint) ?? unreachable
+        return identity.fault(at: endpoint) ?? unreachable
     }
 
     // MARK: Hosts
 
-    func withBook<Value: Sendable>(_ endpoint: APNsEndpoint, _ body: (inout HostHealth) -> Value) -> Value {
+    func withHostHealth<Value: Sendable>(_ endpoint: APNsEndpoint, _ body: (inout HostHealth) -> Value) -> Value {
         state.withLock { body(&$0.hosts[endpoint, default: HostHealth()]) }
     }
 

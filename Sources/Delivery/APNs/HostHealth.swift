@@ -15,7 +15,7 @@ struct HostHealth {
         /// Open, or on their way to it.
         var connections = 0
         var backoff = Backoff()
-        var leftAloneUntil: Instant?
+        var avoidedUntil: Instant?
         /// When the last failure was counted.
         var failedAt: Instant?
     }
@@ -30,7 +30,7 @@ struct HostHealth {
     private var failure: String?
 
     /// Why the host cannot be reached, if it cannot.
-    var trouble: String? { open == 0 ? failure : nil }
+    var fault: String? { open == 0 ? failure : nil }
 
     /// How long to wait before opening a connection. `urgent`: a push waits, and there is no other to wait for.
     mutating func stagger(
@@ -45,27 +45,29 @@ struct HostHealth {
 
     /// Of the addresses that a name has now: one that is not left alone, that the asking pool (`own`) has no connection
     /// to, that few connections of the process go to, and that stands early in the list; in this order.
-    mutating func claim(_ addresses: [String], own: [String], at now: Instant, trial: Duration) -> ConnectDecision {
+    mutating func requestOpening(_ addresses: [String], own: [String], at now: Instant, trial: Duration)
+        -> ConnectDecision
+    {
         forget(at: now)
-        let free = addresses.filter { (places[$0]?.leftAloneUntil ?? now) <= now }
+        let free = addresses.filter { (places[$0]?.avoidedUntil ?? now) <= now }
         func load(_ address: String) -> (Int, Int) {
             (own.count { $0 == address }, places[address]?.connections ?? 0)
         }
         // The first of the least, as `min` gives it.
         guard let address = free.min(by: { load($0) < load($1) }) else {
-            return .wait(until: addresses.compactMap { places[$0]?.leftAloneUntil }.min() ?? now + trial)
+            return .wait(until: addresses.compactMap { places[$0]?.avoidedUntil }.min() ?? now + trial)
         }
         var place = places[address, default: AddressHealth()]
         place.connections += 1
         // One tries whether it is better now; the others wait for what comes of that.
-        if place.backoff.failures > 0 { place.leftAloneUntil = now + trial }
+        if place.backoff.failures > 0 { place.avoidedUntil = now + trial }
         places[address] = place
         return .go(address)
     }
 
     /// Whether some address may be tried, as far as is known.
     func isReachable(at now: Instant) -> Bool {
-        places.isEmpty || places.values.contains { ($0.leftAloneUntil ?? now) <= now }
+        places.isEmpty || places.values.contains { ($0.avoidedUntil ?? now) <= now }
     }
 
     /// How many addresses it knows.
@@ -74,13 +76,13 @@ struct HostHealth {
     mutating func opened(_ address: String) {
         open += 1
         failure = nil
-        places[address]?.leftAloneUntil = nil
+        places[address]?.avoidedUntil = nil
     }
 
     /// It has done its work for us, or has stood for long: what went wrong before is over.
     mutating func served(_ address: String) {
         places[address]?.backoff.succeeded()
-        places[address]?.leftAloneUntil = nil
+        places[address]?.avoidedUntil = nil
     }
 
     /// A claim that came to nothing, or (`wasOpen`) a connection that served nothing. Returns for how long the address
@@ -94,13 +96,13 @@ struct HostHealth {
         failure = reason
         var place = places[address, default: AddressHealth()]
         if let failedAt = place.failedAt, began < failedAt {
-            return max((place.leftAloneUntil ?? now) - now, .zero)
+            return max((place.avoidedUntil ?? now) - now, .zero)
         }
         place.failedAt = now
         var pause = place.backoff.failed(randomness)
         // One that stood may have gone away for reasons of its own: the first time it is replaced at once.
         if wasOpen, place.backoff.failures == 1 { pause = .zero }
-        place.leftAloneUntil = now + pause
+        place.avoidedUntil = now + pause
         places[address] = place
         return pause
     }
@@ -119,6 +121,6 @@ struct HostHealth {
 
     private mutating func forget(at now: Instant) {
         guard places.count > Self.memory else { return }
-        places = places.filter { $0.value.connections > 0 || ($0.value.leftAloneUntil ?? now) > now }
+        places = places.filter { $0.value.connections > 0 || ($0.value.avoidedUntil ?? now) > now }
     }
 }

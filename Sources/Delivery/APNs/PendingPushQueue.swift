@@ -8,14 +8,14 @@ struct PendingPushQueue {
 
     var isEmpty: Bool { count == 0 }
 
-    mutating func append(_ passage: PendingPush) {
+    mutating func append(_ push: PendingPush) {
         count += 1
-        waiting.append(passage)
+        waiting.append(push)
     }
 
-    mutating func putBack(_ passage: PendingPush) {
+    mutating func requeue(_ push: PendingPush) {
         count += 1
-        returned.append(passage)
+        returned.append(push)
     }
 
     /// One that stands in here has been settled.

@@ -5,7 +5,7 @@ import World
 final class SessionDriver {
     private let loop: EventLoop
     private let options: SMPPOptions
-    private let news: SMPPClient.SharedState
+    private let shared: SMPPClient.SharedState
     private var session: SMPPSession
     private var wire: Transport?
     /// Which connection is meant: what an earlier one still has to say is passed over.
@@ -16,10 +16,10 @@ final class SessionDriver {
     private var closers: [() -> Void] = []
     private var isActing = false
 
-    init(_ options: SMPPOptions, loop: EventLoop, randomness: any Randomness, news: SMPPClient.SharedState) {
+    init(_ options: SMPPOptions, loop: EventLoop, randomness: any Randomness, shared: SMPPClient.SharedState) {
         self.loop = loop
         self.options = options
-        self.news = news
+        self.shared = shared
         session = SMPPSession(options, randomness: randomness, now: loop.time.instant())
     }
 
@@ -47,7 +47,7 @@ final class SessionDriver {
         isActing = true
         while true {
             // Before anybody is told what became of its message.
-            news.trouble = session.trouble
+            self.shared.fault = session.fault
             let actions = session.takeActions()
             guard !actions.isEmpty else { break }
             for action in actions { act(action) }
@@ -65,7 +65,7 @@ final class SessionDriver {
             wire?.close()
             wire = nil
         case .settled(let ticket, let outcome): waiting.removeValue(forKey: ticket)?(outcome)
-        case .receipt(let receipt): news.receipts(receipt)
+        case .receipt(let receipt): self.shared.receipts(receipt)
         case .closed:
             let closers = closers
             self.closers = []

@@ -18,7 +18,7 @@ struct SubmitQueue {
     private struct Progress {
         let id: String
         var waiting: Int
-        var underWay = 0
+        var inFlight = 0
         var messageIDs: [String]
         /// The worst that became of a part.
         var verdict: SMPPOutcome?
@@ -28,10 +28,10 @@ struct SubmitQueue {
 
         /// Nothing more of it is to be sent.
         var isLost: Bool { (verdict?.rank ?? 0) > SMPPOutcome.ambiguous("").rank }
-        var isOver: Bool { underWay == 0 && (waiting == 0 || isLost) }
+        var isOver: Bool { inFlight == 0 && (waiting == 0 || isLost) }
         var outcome: SMPPOutcome { verdict ?? .accepted(messageIDs) }
 
-        mutating func note(_ outcome: SMPPOutcome) {
+        mutating func record(_ outcome: SMPPOutcome) {
             if outcome.rank > (verdict?.rank ?? -1) { verdict = outcome }
         }
     }
@@ -45,7 +45,7 @@ struct SubmitQueue {
     private var queueStart = 0
     /// Sent, and put off by the gateway: before all others.
     private var again: [Part] = []
-    private var underWay: [UInt32: Sent] = [:]
+    private var inFlight: [UInt32: Sent] = [:]
     private var nextTurn = Instant(nanoseconds: .min)
     private var pause = SubmitQueue.firstPause
     private var pausedUntil = Instant(nanoseconds: .min)
@@ -60,8 +60,8 @@ struct SubmitQueue {
 
     func nextDeadline(before limit: Instant) -> Instant {
         var next = limit
-        for sent in underWay.values { next = min(next, sent.answerBy) }
-        if hasWaiting, underWay.count < options.window { next = min(next, max(nextTurn, pausedUntil)) }
+        for sent in inFlight.values { next = min(next, sent.answerBy) }
+        if hasWaiting, inFlight.count < options.window { next = min(next, max(nextTurn, pausedUntil)) }
         return next
     }
 
@@ -73,7 +73,7 @@ struct SubmitQueue {
     ) -> Bool {
         guard messages.count < options.queue else { return false }
         let count = submission.parts.count
-        let giveUpAt = now + (limit.map { $0 / 2 } ?? options.patience)
+        let giveUpAt = now + (limit.map { $0 / 2 } ?? options.queueTimeout)
         messages[ticket] = Progress(
             id: id, waiting: count, messageIDs: Array(repeating: "", count: count), giveUpAt: giveUpAt,
             end: limit.map { now + $0 })
@@ -88,7 +88,7 @@ struct SubmitQueue {
 
     /// The part whose turn it is; nil if none may be sent now.
     mutating func next(_ now: Instant) -> Part? {
-        guard underWay.count < options.window, nextTurn <= now, pausedUntil <= now else { return nil }
+        guard inFlight.count < options.window, nextTurn <= now, pausedUntil <= now else { return nil }
         while let part = pop() {
             if let message = messages[part.ticket], !message.isLost { return part }
         }
@@ -110,9 +110,9 @@ struct SubmitQueue {
 
     mutating func sent(_ part: Part, as sequence: UInt32, _ now: Instant) {
         messages[part.ticket]?.waiting -= 1
-        messages[part.ticket]?.underWay += 1
+        messages[part.ticket]?.inFlight += 1
         let answerBy = messages[part.ticket]?.end ?? now + options.responseTimeout
-        underWay[sequence] = Sent(part: part, at: now, answerBy: answerBy)
+        inFlight[sequence] = Sent(part: part, at: now, answerBy: answerBy)
         guard options.throughput > 0 else { return }
         nextTurn = max(nextTurn, now) + .seconds(1) / options.throughput
     }
@@ -123,17 +123,17 @@ struct SubmitQueue {
     mutating func answered(
         _ sequence: UInt32, _ status: SMPPStatus, messageID: String, _ now: Instant
     ) -> (ticket: SMPPSession.Ticket, id: String, outcome: SMPPOutcome?)? {
-        guard let sent = underWay.removeValue(forKey: sequence) else { return nil }
+        guard let sent = inFlight.removeValue(forKey: sequence) else { return nil }
         let part = sent.part
         guard let message = messages[part.ticket] else { return nil }
-        messages[part.ticket]?.underWay -= 1
+        messages[part.ticket]?.inFlight -= 1
         switch status.meaning {
         case .accepted:
             pause = Self.firstPause
             messages[part.ticket]?.messageIDs[part.index] = messageID
-        case .refused: messages[part.ticket]?.note(.refused(status.description))
-        case .later: messages[part.ticket]?.note(.retry(status.description))
-        case .ours: messages[part.ticket]?.note(.undeliverable(status.description))
+        case .refused: messages[part.ticket]?.record(.refused(status.description))
+        case .later: messages[part.ticket]?.record(.retry(status.description))
+        case .ours: messages[part.ticket]?.record(.undeliverable(status.description))
         case .slower:
             slowDown(sent.at, now)
             messages[part.ticket]?.waiting += 1
@@ -158,14 +158,14 @@ struct SubmitQueue {
 
     /// The parts whose answer has not come in time.
     mutating func overdue(_ now: Instant) -> [(SMPPSession.Ticket, SMPPOutcome)] {
-        underWay.filter { $0.value.answerBy <= now }.sorted { $0.key < $1.key }.flatMap { sequence, sent in
+        inFlight.filter { $0.value.answerBy <= now }.sorted { $0.key < $1.key }.flatMap { sequence, sent in
             unanswered([sequence], "no answer in \((sent.answerBy - sent.at).components.seconds) s")
         }
     }
 
     /// The connection is gone: of what is under way nobody knows.
     mutating func lost(_ reason: String) -> [(SMPPSession.Ticket, SMPPOutcome)] {
-        unanswered(underWay.keys.sorted(), reason)
+        unanswered(inFlight.keys.sorted(), reason)
     }
 
     private mutating func unanswered(
@@ -173,18 +173,18 @@ struct SubmitQueue {
     ) -> [(SMPPSession.Ticket, SMPPOutcome)] {
         var outcomes: [(SMPPSession.Ticket, SMPPOutcome)] = []
         for sequence in sequences {
-            guard let ticket = underWay.removeValue(forKey: sequence)?.part.ticket else { continue }
-            messages[ticket]?.underWay -= 1
-            messages[ticket]?.note(.ambiguous(reason))
+            guard let ticket = inFlight.removeValue(forKey: sequence)?.part.ticket else { continue }
+            messages[ticket]?.inFlight -= 1
+            messages[ticket]?.record(.ambiguous(reason))
             if let outcome = concluded(ticket) { outcomes.append((ticket, outcome)) }
         }
         return outcomes
     }
 
     /// Those that have waited too long. Without a connection that is the reason.
-    mutating func giveUp(_ now: Instant, _ trouble: String?) -> [(SMPPSession.Ticket, SMPPOutcome)] {
+    mutating func fail(_ now: Instant, _ fault: String?) -> [(SMPPSession.Ticket, SMPPOutcome)] {
         guard let earliestGiveUp, earliestGiveUp <= now else { return [] }
-        return drop(trouble.map(SMPPOutcome.undeliverable) ?? .retry("no turn in time")) { $0.giveUpAt <= now }
+        return drop(fault.map(SMPPOutcome.undeliverable) ?? .retry("no turn in time")) { $0.giveUpAt <= now }
     }
 
     /// All those that wait: they could not be sent.
@@ -199,7 +199,7 @@ struct SubmitQueue {
         earliestGiveUp = nil
         for (ticket, message) in messages.sorted(by: { $0.key < $1.key }) where message.waiting > 0 && !message.isLost {
             if isMeant(message) {
-                messages[ticket]?.note(outcome)
+                messages[ticket]?.record(outcome)
                 if let outcome = concluded(ticket) { outcomes.append((ticket, outcome)) }
             } else {
                 earliestGiveUp = min(earliestGiveUp ?? message.giveUpAt, message.giveUpAt)

@@ -16,7 +16,7 @@ public final class SMPPGateway: SMSGateway {
         self.name = name
         self.limit = limit
         var options = options
-        options.patience = limit / 2
+        options.queueTimeout = limit / 2
         options.responseTimeout = limit / 2
         client = SMPPClient(options, loop: loop, randomness: randomness) { receipt in
             log.info(
@@ -25,7 +25,7 @@ public final class SMPPGateway: SMSGateway {
         }
     }
 
-    public var trouble: String? { client.trouble }
+    public var fault: String? { client.fault }
 
     public func send(_ message: SMSMessage, within limit: Duration) async -> GatewayOutcome {
         let submitted = SMPPMessage(
@@ -34,7 +34,7 @@ public final class SMPPGateway: SMSGateway {
         case .accepted: .accepted
         case .refused(let reason): .refused(reason)
         case .retry(let reason): .busy(nil, reason)
-        case .undeliverable(let reason): client.trouble == nil ? .unsuited(reason) : .down(reason)
+        case .undeliverable(let reason): client.fault == nil ? .unsuited(reason) : .down(reason)
         case .ambiguous(let reason): .ambiguous(reason)
         }
     }

@@ -14,7 +14,7 @@ public struct SMSReport: Sendable, Equatable {
     public let outcome: MessageOutcome
     public let gateway: String?
     /// In the order in which they were asked.
-    public let tries: [Attempt]
+    public let attempts: [Attempt]
     public let parts: Int
     /// In millionths; zero unless it was accepted.
     public let cost: Int64
@@ -30,7 +30,7 @@ public protocol SMSObserver: Sendable {
 /// it. Where a gateway may have taken a message, no other one is asked, neither now nor at the next attempt.
 public final class SMSDispatcher: Sendable {
     /// A port's thirty seconds, and time to say so.
-    static let patience = Duration.seconds(25)
+    static let timeout = Duration.seconds(25)
     /// Less than that is no chance for a gateway.
     static let shortest = Duration.seconds(1)
 
@@ -54,7 +54,7 @@ public final class SMSDispatcher: Sendable {
     private let log: Log
     private let observer: (any SMSObserver)?
     private let breakers: Mutex<[String: CircuitBreaker]>
-    private let bonds = Mutex(GatewayAffinity())
+    private let affinity = Mutex(GatewayAffinity())
 
     public init(_ setup: Setup, time: any TimeSource, log: Log, observer: (any SMSObserver)? = nil) {
         self.setup = Mutex(setup)
@@ -80,10 +80,10 @@ public final class SMSDispatcher: Sendable {
 
     /// On a loop. `left`: for how long it is of any use.
     public func send(_ message: SMSMessage, left: Duration) async -> SMSReport {
-        let end = time.instant() + min(left, Self.patience)
+        let end = time.instant() + min(left, Self.timeout)
         let setup = setup.withLock { $0 }
         var routes = setup.routing.gateways(for: message.to)
-        let bound = bonds.withLock { $0.gateway(of: message.id, at: time.instant()) }
+        let bound = affinity.withLock { $0.gateway(of: message.id, at: time.instant()) }
         if let bound { routes.removeAll { $0.gateway != bound } }
         var tries: [SMSReport.Attempt] = []
         for route in routes {
@@ -96,7 +96,7 @@ public final class SMSDispatcher: Sendable {
             }
             let start = time.instant()
             let outcome = await gateway.send(message, within: limit)
-            note(outcome, of: gateway, after: time.instant() - start)
+            record(outcome, of: gateway, after: time.instant() - start)
             tries.append(.init(gateway: route.gateway, outcome: outcome))
             switch outcome {
             case .accepted:
@@ -105,7 +105,7 @@ public final class SMSDispatcher: Sendable {
                 return report(.accepted(by: route.gateway), message, tries, cost: cost)
             case .refused(let reason): return report(.refused("\(route.gateway): \(reason)"), message, tries)
             case .ambiguous(let reason):
-                bonds.withLock { $0.bind(message.id, to: route.gateway, at: time.instant()) }
+                affinity.withLock { $0.bind(message.id, to: route.gateway, at: time.instant()) }
                 return report(.ambiguous("\(route.gateway): \(reason)"), message, tries)
             case .unsuited, .busy, .down, .fault: continue
             }
@@ -115,10 +115,10 @@ public final class SMSDispatcher: Sendable {
 
     /// A gateway may have taken it before, and has not taken it now.
     private func notAgain(
-        _ tries: [SMSReport.Attempt], _ routes: [SMSRouting.Route], by bound: String
+        _ attempts: [SMSReport.Attempt], _ routes: [SMSRouting.Route], by bound: String
     ) -> MessageOutcome {
-        let reason = "\(bound): no answer before, and now: \(tries.last?.outcome.reason ?? "left alone for a while")"
-        switch tries.last?.outcome {
+        let reason = "\(bound): no answer before, and now: \(attempts.last?.outcome.reason ?? "left alone for a while")"
+        switch attempts.last?.outcome {
         // It has heard of it once only, and may hear of it again in a moment.
         case nil where !routes.isEmpty, .busy, .down:
             let now = time.instant()
@@ -131,34 +131,35 @@ public final class SMSDispatcher: Sendable {
     public func assumeSent(_ message: SMSMessage) -> SMSReport? {
         let routes = setup.withLock { $0 }.routing.gateways(for: message.to)
         // Who it was is known here unless this process has begun since.
-        let bound = bonds.withLock { $0.gateway(of: message.id, at: time.instant()) }
+        let bound = affinity.withLock { $0.gateway(of: message.id, at: time.instant()) }
         guard let route = routes.first(where: { $0.gateway == bound }) ?? routes.first else { return nil }
         let cost = route.cost(of: message.size.parts, to: message.to)
         observer?.sent(gateway: route.gateway, parts: message.size.parts, cost: cost)
         return SMSReport(
-            outcome: .accepted(by: route.gateway), gateway: route.gateway, tries: [], parts: message.size.parts,
+            outcome: .accepted(by: route.gateway), gateway: route.gateway, attempts: [], parts: message.size.parts,
             cost: cost)
     }
 
     /// No gateway took it.
-    private func nothing(_ tries: [SMSReport.Attempt], _ routes: [SMSRouting.Route]) -> MessageOutcome {
+    private func nothing(_ attempts: [SMSReport.Attempt], _ routes: [SMSRouting.Route]) -> MessageOutcome {
         guard !routes.isEmpty else { return .undeliverable("no gateway takes numbers of that country") }
         let now = time.instant()
         let waits = breakers.withLock { breakers in routes.compactMap { breakers[$0.gateway]?.wait(at: now) } }
-        var reasons = tries.map { "\($0.gateway): \($0.outcome.reason ?? "")" }
-        reasons += routes.filter { route in !tries.contains { $0.gateway == route.gateway } }
+        var reasons = attempts.map { "\($0.gateway): \($0.outcome.reason ?? "")" }
+        reasons += routes.filter { route in !attempts.contains { $0.gateway == route.gateway } }
             .map { "\($0.gateway): left alone for a while" }
         let reason = reasons.joined(separator: "; ")
-        let isHopeless = tries.count == routes.count && tries.allSatisfy { $0.outcome.isLasting }
+        let isHopeless = attempts.count == routes.count && attempts.allSatisfy { $0.outcome.isLasting }
         if isHopeless { return .undeliverable(reason) }
         return .retryAfter(waits.count == routes.count ? waits.min() : nil, reason)
     }
 
     private func report(
-        _ outcome: MessageOutcome, _ message: SMSMessage, _ tries: [SMSReport.Attempt], cost: Int64 = 0
+        _ outcome: MessageOutcome, _ message: SMSMessage, _ attempts: [SMSReport.Attempt], cost: Int64 = 0
     ) -> SMSReport {
         SMSReport(
-            outcome: outcome, gateway: tries.last?.gateway, tries: tries, parts: message.size.parts, cost: cost)
+            outcome: outcome, gateway: attempts.last?.gateway, attempts: attempts, parts: message.size.parts, cost: cost
+        )
     }
 
     // MARK: Health
@@ -168,7 +169,7 @@ public final class SMSDispatcher: Sendable {
         return breakers.withLock { $0[gateway]?.admit(at: now) ?? false }
     }
 
-    private func note(_ outcome: GatewayOutcome, of asked: any SMSGateway, after duration: Duration) {
+    private func record(_ outcome: GatewayOutcome, of asked: any SMSGateway, after duration: Duration) {
         let gateway = asked.name
         observer?.tried(gateway: gateway, outcome.word, after: duration)
         let now = time.instant()
@@ -177,7 +178,7 @@ public final class SMSDispatcher: Sendable {
             // It says nothing about one that has taken its place.
             guard isStill, var breaker = breakers[gateway] else { return (false, false) }
             let before = breaker.state
-            breaker.note(outcome, at: now)
+            breaker.record(outcome, at: now)
             breakers[gateway] = breaker
             if case .closed = before { return (false, breaker.isOpen) }
             return (true, breaker.isOpen)
@@ -196,19 +197,19 @@ public final class SMSDispatcher: Sendable {
 
     /// The gateways that are left alone now. One whose pause is over is none of them: a message has to find out, and where
     /// none is let come because of this, none would.
-    public var leftAlone: [String] {
+    public var openCircuits: [String] {
         let now = time.instant()
         return breakers.withLock { breakers in breakers.filter { $0.value.wait(at: now) != nil }.keys.sorted() }
     }
 
     /// Nil while some gateway takes messages, as far as is known.
-    public var trouble: String? {
-        let alone = Set(leftAlone)
+    public var fault: String? {
+        let alone = Set(openCircuits)
         let gateways = setup.withLock { $0.gateways }
-        let troubled = gateways.values.filter { alone.contains($0.name) || $0.trouble != nil }
+        let troubled = gateways.values.filter { alone.contains($0.name) || $0.fault != nil }
         guard troubled.count == gateways.count else { return nil }
         return troubled.sorted { $0.name < $1.name }
-            .map { "\($0.name): \($0.trouble ?? "fails")" }.joined(separator: "; ")
+            .map { "\($0.name): \($0.fault ?? "fails")" }.joined(separator: "; ")
     }
 
     public func close() async {
@@ -228,7 +229,7 @@ extension GatewayOutcome {
 
 extension CircuitBreaker {
     /// What a gateway makes of one message says something about it, or nothing.
-    mutating func note(_ outcome: GatewayOutcome, at now: Instant) {
+    mutating func record(_ outcome: GatewayOutcome, at now: Instant) {
         switch outcome {
         case .accepted, .refused, .unsuited: succeed()
         case .fault: fail(forCertain: true, at: now)

@@ -5,10 +5,10 @@ public protocol SMSGateway: AnyObject, Sendable {
     /// On a loop. Answers within `limit` and a little.
     func send(_ message: SMSMessage, within limit: Duration) async -> GatewayOutcome
     /// What keeps it from taking anything, if that is known without asking.
-    var trouble: String? { get }
+    var fault: String? { get }
     func close() async
 }
 
 extension SMSGateway {
-    public var trouble: String? { nil }
+    public var fault: String? { nil }
 }

@@ -96,7 +96,7 @@ public final class WebPushSender: Sendable {
         }
         switch await client.send(transfer) {
         case .success(let answer):
-            note(answer.status, of: endpoint)
+            record(answer.status, of: endpoint)
             return WebPushAnswer.outcome(answer.status, answer.fields, sentAt: now, now: time.now())
         case .failure(let failure):
             if failure.status == nil {
@@ -125,7 +125,7 @@ public final class WebPushSender: Sendable {
 
     /// Where our word is not taken no more of it is sent for a while. That is held against the one subscription: a service
     /// says the same of one that was made for another key, and anybody can bring such a one.
-    private func note(_ status: Int, of endpoint: TransferURL) {
+    private func record(_ status: Int, of endpoint: TransferURL) {
         guard status == 401 || status == 403 else { return refusals.withLock { $0.trusted(endpoint.text) } }
         let reason = "\(status)"
         if refusals.withLock({ $0.distrusted(endpoint.text, reason, at: time.instant()) }) {

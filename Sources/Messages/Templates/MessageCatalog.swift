@@ -80,7 +80,7 @@ public struct MessageCatalog: Sendable {
             language: words.language, subject: write(.subject(letter)), text: write(.body(letter)) + "\n")
     }
 
-    public func note(_ note: SMSTemplate, _ values: TemplateValues, language: String?) -> RenderedSMS {
+    public func sms(_ note: SMSTemplate, _ values: TemplateValues, language: String?) -> RenderedSMS {
         let words = words(having: .note(note), language)
         return RenderedSMS(
             language: words.language, text: Self.write(words.texts[.note(note)], values, name: Self.nameInNote))

@@ -24,13 +24,13 @@ public struct RetrySchedule: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - failures: the tries that failed, the one just now included.
-    ///   - wish: what the website asked for by Retry-After. It makes the call wait longer, never less long: who says "one
+    ///   - retryAfter: what the website asked for by Retry-After. It makes the call wait longer, never less long: who says "one
     ///     second" to every try would soon have had all of them.
     ///   - chance: from 0 up to 1. By so much of a quarter a pause is longer, so that what failed together does not come
     ///     back together; it is never shorter, so that the schedule holds as long as it says.
-    public func next(failures: Int, wish: Duration? = nil, at now: Timestamp, chance: Double) -> Timestamp? {
+    public func next(failures: Int, retryAfter: Duration? = nil, at now: Timestamp, chance: Double) -> Timestamp? {
         guard failures < pauses.count else { return nil }
-        let pause = max(pauses[max(failures, 0)], min(wish ?? .zero, longestWish))
+        let pause = max(pauses[max(failures, 0)], min(retryAfter ?? .zero, longestWish))
         return now + Self.spread(pause, chance)
     }
 

@@ -5,7 +5,7 @@ public struct WebhookHealth: Sendable, Equatable {
     public enum State: Sendable, Equatable {
         case working
         /// No call has arrived since then, in so many tries.
-        case failing(since: Timestamp, tries: Int)
+        case failing(since: Timestamp, attempts: Int)
         /// Nothing is sent until an operator says so.
         case disabled(Reason, since: Timestamp)
     }
@@ -27,7 +27,7 @@ public struct WebhookHealth: Sendable, Equatable {
 
     /// So long nothing arrives, in so many tries at least, until it is given up. One call alone, on a website of few users,
     /// has fewer tries than that.
-    public static let patience = Duration.seconds(3 * 86_400)
+    public static let timeout = Duration.seconds(3 * 86_400)
     public static let fewestTries = 10
     /// So long and so often it has failed before its success is news. Less than that is one call that it does not like.
     public static let outage = Duration.seconds(300)
@@ -45,22 +45,22 @@ public struct WebhookHealth: Sendable, Equatable {
     }
 
     /// What an outcome changes. Of what was under way when it was disabled, nothing: that is the operator's to undo.
-    public mutating func note(_ meaning: WebhookOutcome.Meaning, at now: Timestamp) -> Change? {
+    public mutating func record(_ meaning: WebhookOutcome.Meaning, at now: Timestamp) -> Change? {
         if isDisabled { return nil }
         switch meaning {
-        case .nothing: return nil
-        case .gone: return disable(.gone, at: now)
+        case .notAttempted: return nil
+        case .unsubscribed: return disable(.gone, at: now)
         case .delivered:
             defer { state = .working }
             guard case .failing(let since, _) = state, isDown, now - since >= Self.outage else { return nil }
             return .recovered
         case .failed:
             guard case .failing(let since, let tries) = state else {
-                state = .failing(since: now, tries: 1)
+                state = .failing(since: now, attempts: 1)
                 return nil
             }
-            state = .failing(since: since, tries: tries + 1)
-            guard tries + 1 >= Self.fewestTries, now - since >= Self.patience else { return nil }
+            state = .failing(since: since, attempts: tries + 1)
+            guard tries + 1 >= Self.fewestTries, now - since >= Self.timeout else { return nil }
             return disable(.failures, at: now)
         }
     }

@@ -1,8 +1,8 @@
 /// What became of one try to tell a website something: what its courier says, before anybody decides what follows.
 public enum WebhookOutcome: Sendable, Equatable {
-    /// The website answered; where the rest of the answer did not come, all the same. `wish`: what it asked for by
+    /// The website answered; where the rest of the answer did not come, all the same. `retryAfter`: what it asked for by
     /// Retry-After, from then on.
-    case answered(status: Int, wish: Duration? = nil)
+    case answered(status: Int, retryAfter: Duration? = nil)
     case unanswered(Silence)
     /// Nothing left, for a reason that is ours: too much is under way here, or the relay ends.
     case unsent
@@ -27,25 +27,25 @@ extension WebhookOutcome {
     /// What an outcome means for the call, and for those that follow it.
     public enum Meaning: Sendable, Equatable {
         case delivered
-        /// To be tried again. `isBusy`: the website may have too much to do, and is asked less often.
-        case failed(isBusy: Bool, wish: Duration?)
+        /// To be tried again. `isOverloaded`: the website may have too much to do, and is asked less often.
+        case failed(isOverloaded: Bool, retryAfter: Duration?)
         /// The website wants none of these any more.
-        case gone
+        case unsubscribed
         /// It was no try.
-        case nothing
+        case notAttempted
     }
 
     public var meaning: Meaning {
         switch self {
         case .answered(200...299, _): .delivered
-        case .answered(410, _): .gone
-        case .answered(429, let wish), .answered(502...504, let wish): .failed(isBusy: true, wish: wish)
-        case .answered(500...599, let wish): .failed(isBusy: false, wish: wish)
+        case .answered(410, _): .unsubscribed
+        case .answered(429, let wish), .answered(502...504, let wish): .failed(isOverloaded: true, retryAfter: wish)
+        case .answered(500...599, let wish): .failed(isOverloaded: false, retryAfter: wish)
         // Redirects are followed nowhere: the operator has the last word about where callbacks go.
-        case .answered: .failed(isBusy: false, wish: nil)
-        case .unanswered(.timeout): .failed(isBusy: true, wish: nil)
-        case .unanswered: .failed(isBusy: false, wish: nil)
-        case .unsent: .nothing
+        case .answered: .failed(isOverloaded: false, retryAfter: nil)
+        case .unanswered(.timeout): .failed(isOverloaded: true, retryAfter: nil)
+        case .unanswered: .failed(isOverloaded: false, retryAfter: nil)
+        case .unsent: .notAttempted
         }
     }
 

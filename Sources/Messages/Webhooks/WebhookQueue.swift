@@ -10,14 +10,14 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
         public let call: Call
         public let thread: Thread?
         /// Among the calls of its thread. It follows from what is told, not from a clock: relays have several.
-        public let rank: Int
+        public let ordinal: Int
         /// The tries that failed so far.
         public let failures: Int
 
-        public init(_ call: Call, thread: Thread? = nil, rank: Int = 0, failures: Int = 0) {
+        public init(_ call: Call, thread: Thread? = nil, ordinal: Int = 0, failures: Int = 0) {
             self.call = call
             self.thread = thread
-            self.rank = rank
+            self.ordinal = ordinal
             self.failures = failures
         }
     }
@@ -26,11 +26,11 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
     public enum Effect: Sendable, Equatable {
         case delivered(Call)
         /// Due again then, with so many failed tries.
-        case again(Call, at: Timestamp, failures: Int)
+        case retry(Call, at: Timestamp, failures: Int)
         /// Nobody tries it any more, unless an operator says so.
         case dead(Call, failures: Int)
         /// It waits until an operator enables the website again.
-        case shelved(Call, failures: Int)
+        case suspended(Call, failures: Int)
         /// The website is not called any more. To be told once.
         case disabled(WebhookHealth.Reason)
         /// The website is back: all that waits for it is due now.
@@ -38,56 +38,56 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
     }
 
     /// How many are under way to one website.
-    public static var widest: Int { 4 }
+    public static var maxInFlight: Int { 4 }
     /// So long a website is left alone at most because one of its answers asked for it.
-    public static var longestRest: Duration { .seconds(3600) }
+    public static var maxPause: Duration { .seconds(3600) }
 
-    public private(set) var standing: WebhookHealth
+    public private(set) var health: WebhookHealth
     private let schedule: RetrySchedule
-    private let widest: Int
+    private let maxInFlight: Int
     private var waiting: [Entry] = []
-    private var underWay: [Call: Entry] = [:]
-    /// Of these under way, those that left for what was before `renew`.
+    private var inFlight: [Call: Entry] = [:]
+    /// Of these under way, those that left for what was before `reset`.
     private var former: Set<Call> = []
-    private var restsUntil: Timestamp?
+    private var pausedUntil: Timestamp?
     /// It said that it has too much to do, and has taken nothing since.
-    private var isBusy = false
+    private var isOverloaded = false
 
     public init(
         _ standing: WebhookHealth = WebhookHealth(), schedule: RetrySchedule = .standard,
-        widest: Int = WebhookQueue.widest
+        maxInFlight: Int = WebhookQueue.maxInFlight
     ) {
-        self.standing = standing
+        self.health = standing
         self.schedule = schedule
-        self.widest = max(widest, 1)
+        self.maxInFlight = max(maxInFlight, 1)
     }
 
-    public var isEmpty: Bool { waiting.isEmpty && underWay.isEmpty }
-    public var underWayCount: Int { underWay.count }
+    public var isEmpty: Bool { waiting.isEmpty && inFlight.isEmpty }
+    public var underWayCount: Int { inFlight.count }
 
     /// How many more are worth taking from the store now.
     public func room(at now: Timestamp) -> Int { max(free(at: now) - waiting.count, 0) }
 
     private func free(at now: Timestamp) -> Int {
-        if standing.isDisabled { return 0 }
+        if health.isDisabled { return 0 }
         // Of a clock that was set back it is not waited for.
-        if let restsUntil, now < restsUntil, restsUntil - now <= Self.longestRest { return 0 }
-        return max((isBusy || standing.isDown ? 1 : widest) - underWay.count, 0)
+        if let pausedUntil, now < pausedUntil, pausedUntil - now <= Self.maxPause { return 0 }
+        return max((isOverloaded || health.isDown ? 1 : maxInFlight) - inFlight.count, 0)
     }
 
     /// When it is worth asking again though nothing ends until then; nil where it does not rest.
     public func restEnd(at now: Timestamp) -> Timestamp? {
-        guard let restsUntil, now < restsUntil, restsUntil - now <= Self.longestRest else { return nil }
-        return restsUntil
+        guard let pausedUntil, now < pausedUntil, pausedUntil - now <= Self.maxPause else { return nil }
+        return pausedUntil
     }
 
     /// Nothing would be lost with it: how it stands with the website, the store knows.
-    public func isIdle(at now: Timestamp) -> Bool { isEmpty && !isBusy && restEnd(at: now) == nil }
+    public func isIdle(at now: Timestamp) -> Bool { isEmpty && !isOverloaded && restEnd(at: now) == nil }
 
     /// Takes one in hand; false where it is already.
     @discardableResult
     public mutating func add(_ entry: Entry) -> Bool {
-        guard underWay[entry.call] == nil, !waiting.contains(where: { $0.call == entry.call }) else { return false }
+        guard inFlight[entry.call] == nil, !waiting.contains(where: { $0.call == entry.call }) else { return false }
         waiting.append(entry)
         return true
     }
@@ -96,15 +96,15 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
     public mutating func next(at now: Timestamp) -> Entry? {
         guard free(at: now) > 0, let at = waiting.indices.first(where: mayLeave) else { return nil }
         let entry = waiting.remove(at: at)
-        underWay[entry.call] = entry
+        inFlight[entry.call] = entry
         return entry
     }
 
     private func mayLeave(_ at: Int) -> Bool {
         let entry = waiting[at]
         guard let thread = entry.thread else { return true }
-        return !underWay.values.contains { $0.thread == thread }
-            && !waiting.contains { $0.thread == thread && $0.rank < entry.rank }
+        return !inFlight.values.contains { $0.thread == thread }
+            && !waiting.contains { $0.thread == thread && $0.ordinal < entry.ordinal }
     }
 
     /// One that was under way has ended; of one that was not, nothing follows.
@@ -113,28 +113,29 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
     public mutating func end(
         _ call: Call, _ outcome: WebhookOutcome, at now: Timestamp, chance: Double
     ) -> [Effect] {
-        guard let entry = underWay.removeValue(forKey: call) else { return [] }
+        guard let entry = inFlight.removeValue(forKey: call) else { return [] }
         let meaning = outcome.meaning
         let isFormer = former.remove(call) != nil
-        let change = isFormer ? nil : standing.note(meaning, at: now)
+        let change = isFormer ? nil : health.record(meaning, at: now)
         var effects: [Effect]
         switch meaning {
         case .delivered:
-            if !isFormer { isBusy = false }
+            if !isFormer { isOverloaded = false }
             effects = [.delivered(call)]
-        case .nothing:
-            effects = putBack(
+        case .notAttempted:
+            effects = requeue(
                 entry, failures: entry.failures, at: now + RetrySchedule.spread(RetrySchedule.soon, chance))
         // Of what is called now, it was no try.
-        case .gone where isFormer, .failed where isFormer: effects = putBack(entry, failures: entry.failures, at: now)
-        case .gone: effects = [.shelved(call, failures: entry.failures)]
+        case .unsubscribed where isFormer, .failed where isFormer:
+            effects = requeue(entry, failures: entry.failures, at: now)
+        case .unsubscribed: effects = [.suspended(call, failures: entry.failures)]
         case .failed(let isBusy, let wish):
             if isBusy { rest(wish, at: now) }
             let failures = entry.failures + 1
-            let due = schedule.next(failures: failures, wish: wish, at: now, chance: chance)
-            effects = due.map { putBack(entry, failures: failures, at: $0) } ?? [.dead(call, failures: failures)]
+            let due = schedule.next(failures: failures, retryAfter: wish, at: now, chance: chance)
+            effects = due.map { requeue(entry, failures: failures, at: $0) } ?? [.dead(call, failures: failures)]
         }
-        if standing.isDisabled { effects = effects.map(Self.shelf) + shelveAll() }
+        if health.isDisabled { effects = effects.map(Self.shelf) + suspendAll() }
         switch change {
         case .disabled(let reason): effects.append(.disabled(reason))
         case .recovered: effects.append(.recovered)
@@ -144,54 +145,54 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
     }
 
     /// An operator has disabled or enabled it, or another relay has seen how it stands. What is under way comes to its end.
-    public mutating func follow(_ standing: WebhookHealth) -> [Effect] {
-        let wasDisabled = self.standing.isDisabled
-        self.standing = standing
-        if standing.isDisabled { return shelveAll() }
+    public mutating func update(_ standing: WebhookHealth) -> [Effect] {
+        let wasDisabled = self.health.isDisabled
+        self.health = standing
+        if standing.isDisabled { return suspendAll() }
         if wasDisabled {
-            isBusy = false
-            restsUntil = nil
+            isOverloaded = false
+            pausedUntil = nil
         }
         return []
     }
 
     /// It is called elsewhere, or an operator has had it begin anew. Nothing is held against it that was before, nor what
     /// becomes of that which is under way still.
-    public mutating func renew() {
-        (isBusy, restsUntil) = (false, nil)
-        former = Set(underWay.keys)
+    public mutating func reset() {
+        (isOverloaded, pausedUntil) = (false, nil)
+        former = Set(inFlight.keys)
     }
 
     /// The relay ends: what has not left goes back as it came. What is under way is not touched.
     public mutating func release(at now: Timestamp) -> [Effect] {
         defer { waiting = [] }
-        return waiting.map { .again($0.call, at: now, failures: $0.failures) }
+        return waiting.map { .retry($0.call, at: now, failures: $0.failures) }
     }
 
     /// Those of its thread that come after it go with it, and are no sooner due.
-    private mutating func putBack(_ entry: Entry, failures: Int, at due: Timestamp) -> [Effect] {
-        var effects = [Effect.again(entry.call, at: due, failures: failures)]
+    private mutating func requeue(_ entry: Entry, failures: Int, at due: Timestamp) -> [Effect] {
+        var effects = [Effect.retry(entry.call, at: due, failures: failures)]
         guard let thread = entry.thread else { return effects }
         for other in waiting where other.thread == thread {
-            effects.append(.again(other.call, at: due, failures: other.failures))
+            effects.append(.retry(other.call, at: due, failures: other.failures))
         }
         waiting.removeAll { $0.thread == thread }
         return effects
     }
 
-    private mutating func shelveAll() -> [Effect] {
+    private mutating func suspendAll() -> [Effect] {
         defer { waiting = [] }
-        return waiting.map { .shelved($0.call, failures: $0.failures) }
+        return waiting.map { .suspended($0.call, failures: $0.failures) }
     }
 
     private static func shelf(_ effect: Effect) -> Effect {
-        if case .again(let call, _, let failures) = effect { .shelved(call, failures: failures) } else { effect }
+        if case .retry(let call, _, let failures) = effect { .suspended(call, failures: failures) } else { effect }
     }
 
-    private mutating func rest(_ wish: Duration?, at now: Timestamp) {
-        isBusy = true
-        guard let wish, wish > .zero else { return }
-        let until = now + min(wish, Self.longestRest)
-        restsUntil = max(restEnd(at: now) ?? until, until)
+    private mutating func rest(_ retryAfter: Duration?, at now: Timestamp) {
+        isOverloaded = true
+        guard let retryAfter, retryAfter > .zero else { return }
+        let until = now + min(retryAfter, Self.maxPause)
+        pausedUntil = max(restEnd(at: now) ?? until, until)
     }
 }

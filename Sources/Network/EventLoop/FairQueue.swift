@@ -70,7 +70,7 @@ public struct FairQueue<Owner: Hashable, Element> {
     }
 
     /// At the front of the owner's line, for what was taken and comes back. An owner without a line is the next one.
-    public mutating func putBack(_ element: Element, of owner: Owner, cost: Int = 1) {
+    public mutating func requeue(_ element: Element, of owner: Owner, cost: Int = 1) {
         let place = places[owner] ?? startLine(owner, atFront: true)
         let node = makeNode(element, cost)
         nodes[Int(node)].next = line(place).first

@@ -35,7 +35,7 @@ public final class WorkerThread: Worker {
             queue.asleep = false
             return asleep
         }
-        if mustRing { bell.ring() }
+        if mustRing { bell.signal() }
     }
 
     /// Does what has been posted already, then ends the thread. Does not wait for it.
@@ -46,18 +46,18 @@ public final class WorkerThread: Worker {
             queue.asleep = false
             return asleep
         }
-        if mustRing { bell.ring() }
+        if mustRing { bell.signal() }
     }
 
     /// Waits until a stopped worker has done everything; false if that takes longer. Not from the worker itself.
     @discardableResult public func join(within limit: Duration) -> Bool {
         guard ended.wait(for: limit) else { return false }
-        ended.ring()
+        ended.signal()
         return true
     }
 
     private func body() {
-        defer { ended.ring() }
+        defer { ended.signal() }
         while true {
             let (work, over) = queue.withLock { queue in
                 defer { queue.work = [] }
@@ -89,7 +89,7 @@ private final class WakeSemaphore: @unchecked Sendable {
         semaphore.deallocate()
     }
 
-    func ring() { sem_post(semaphore) }
+    func signal() { sem_post(semaphore) }
     func wait() { while sem_wait(semaphore) != 0 {} }
 
     /// False if it was not rung in time.

@@ -77,10 +77,10 @@ public final class AdmissionControl: Sendable {
         change { state, now, notes in notes.end(state.table.overdue(at: now), in: &state, now) }
     }
 
-    fileprivate func introduced(_ ticket: AdmissionTicket, as source: Source, _ remote: String) -> Bool {
+    fileprivate func proxyHeaderRead(_ ticket: AdmissionTicket, as source: Source, _ remote: String) -> Bool {
         change { state, now, notes in
             guard state.holds(ticket) else { return false }
-            switch state.table.introduced(ticket.slot, as: source, at: now) {
+            switch state.table.proxyHeaderRead(ticket.slot, as: source, at: now) {
             case .refused(let reason):
                 notes.add(reason, remote, in: &state, now)
                 return false
@@ -139,7 +139,7 @@ public final class AdmissionControl: Sendable {
             state.reasons[reason, default: 0] += UInt64(events)
             // Connections that never ask anything are everyday; that many of them come is seen by the other reasons.
             guard reason != .request, reason != .lifetime else { return }
-            guard let count = state.bursts[reason, default: LogThrottle()].note(events, at: now) else { return }
+            guard let count = state.bursts[reason, default: LogThrottle()].record(events, at: now) else { return }
             lines.append((reason, remote, count))
         }
 
@@ -207,13 +207,13 @@ final class AdmissionTicket: CallerIdentification, Sendable {
     }
 
     /// False if the connection has to end: there is no place for it.
-    func introduced(as address: SocketAddress) -> Bool {
+    func proxyHeaderRead(as address: SocketAddress) -> Bool {
         let (source, remote) = (Source(address), address.host)
         place.withLock { place in
             place.source = source
             place.remote = remote
         }
-        return control.introduced(self, as: source, remote)
+        return control.proxyHeaderRead(self, as: source, remote)
     }
 
     func takeHandshake() -> HandshakeDecision { control.takeHandshake(self) }

@@ -50,7 +50,7 @@ final class Exchange {
     }
 
     /// The server drains: what is held is answered with what there is now, and from here on nothing is held.
-    func holdNoMore() {
+    func finishHolding() {
         holdsNothing = true
         guard case .holding(let hold) = state else { return }
         hold.wait.cancel()

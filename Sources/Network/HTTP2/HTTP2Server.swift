@@ -191,12 +191,12 @@ public final class HTTP2Server {
     /// Logs a line every ten seconds at most, with the number of connections that have ended for
     /// this since the last one.
     func noteAbuse(by remote: String) {
-        guard let count = abuse.note(at: loop.time.instant()) else { return }
+        guard let count = abuse.record(at: loop.time.instant()) else { return }
         log.notice("connection.abuse", [.remote: remote, .count: count])
     }
 
     private func noteExhaustion(_ failure: SystemFailure) {
-        guard let count = exhaustion.note(at: loop.time.instant()) else { return }
+        guard let count = exhaustion.record(at: loop.time.instant()) else { return }
         log.error("connection.exhausted", [.error: failure.description, .count: count])
     }
 }

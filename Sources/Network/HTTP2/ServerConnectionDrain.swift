@@ -35,7 +35,7 @@ extension ServerConnection {
         drain = .serving
         inspector.ignoresUnknownStreams = true
         for stream in streams.values {
-            stream.exchange?.holdNoMore()
+            stream.exchange?.finishHolding()
             if stream.isDropping { resetAnswered(stream) }
         }
         if streams.isEmpty {

@@ -15,27 +15,27 @@ enum TransportEnd: Sendable {
 protocol TransportOwner: AnyObject {
     /// The first byte of a client's handshake has come: `beginHandshake` is to be called. Until
     /// then a connection has no TLS session.
-    func linkHasFirstByte()
+    func transportHasFirstByte()
     /// TLS stands (or the plain connection does).
-    func linkIsUp()
+    func transportIsUp()
     /// The bytes are good for the length of the call.
-    func linkReceived(_ bytes: UnsafeRawBufferPointer)
+    func transportReceived(_ bytes: UnsafeRawBufferPointer)
     /// The peer has changed its TLS keys, so often since the last call.
-    func linkUpdatedKeys(_ count: Int)
+    func transportUpdatedKeys(_ count: Int)
     /// Appends what there is to send, about `enough` of it.
-    func linkWants(_ output: inout [UInt8], enough: Int)
-    /// Everything that `linkWants` gave is with the socket. True if the link has done its work.
-    func linkIsDrained() -> Bool
+    func transportOutput(_ output: inout [UInt8], enough: Int)
+    /// Everything that `transportOutput` gave is with the socket. True if the link has done its work.
+    func transportIsDrained() -> Bool
     /// The socket takes no more for now.
-    func linkIsBlocked()
+    func transportIsBlocked()
     /// The last call. The descriptor is closed.
-    func linkEnded(_ end: TransportEnd)
+    func transportEnded(_ end: TransportEnd)
 }
 
 extension TransportOwner {
     /// A client begins by itself.
-    func linkHasFirstByte() {}
-    func linkUpdatedKeys(_ count: Int) {}
+    func transportHasFirstByte() {}
+    func transportUpdatedKeys(_ count: Int) {}
 }
 
 /// Buffers that the connections of one loop share: a turn of one of them fills and empties them.
@@ -156,7 +156,7 @@ final class Transport {
             state = .silent
         } else if tls == nil {
             state = .up
-            owner?.linkIsUp()
+            owner?.transportIsUp()
         } else {
             handshake()
         }
@@ -167,7 +167,7 @@ final class Transport {
         // A client that gives up before its turn must not cost its source a handshake.
         guard readiness.isDisjoint(with: [.hangUp, .failed]) else { return end(.closed) }
         watch?.change(.hangUp)
-        owner?.linkHasFirstByte()
+        owner?.transportHasFirstByte()
     }
 
     func beginHandshake() {
@@ -218,7 +218,7 @@ final class Transport {
         case .complete:
             state = .up
             setInterest()
-            owner?.linkIsUp()
+            owner?.transportIsUp()
             // What came behind the handshake is with TLS already.
             if state == .up { receive() }
         case .incomplete(let interest): watch?.change(interest)
@@ -235,13 +235,13 @@ final class Transport {
             if let tls, tls.keyUpdates != keyUpdates {
                 let count = tls.keyUpdates - keyUpdates
                 keyUpdates = tls.keyUpdates
-                owner?.linkUpdatedKeys(count)
+                owner?.transportUpdatedKeys(count)
                 guard state == .up else { return }
             }
             switch outcome {
             case .bytes(let count):
                 readNeedsWrite = false
-                owner?.linkReceived(UnsafeRawBufferPointer(rebasing: buffers.input[..<count]))
+                owner?.transportReceived(UnsafeRawBufferPointer(rebasing: buffers.input[..<count]))
                 guard state == .up else { return }
                 let mayHoldMore = tls?.hasPending ?? (count == buffers.input.count)
                 if mayHoldMore, !isBlocked { continue }
@@ -305,9 +305,9 @@ final class Transport {
         }
         for _ in 0..<16 {
             buffers.output.removeAll(keepingCapacity: buffers.output.capacity <= 131_072)
-            owner?.linkWants(&buffers.output, enough: Self.enough)
+            owner?.transportOutput(&buffers.output, enough: Self.enough)
             guard state == .up else { return false }
-            if buffers.output.isEmpty { return owner?.linkIsDrained() ?? true }
+            if buffers.output.isEmpty { return owner?.transportIsDrained() ?? true }
             guard writeOutput() else { return false }
         }
         // More than a quarter of a megabyte at once: others first.
@@ -334,7 +334,7 @@ final class Transport {
                 if state == .up {
                     leftover = Array(buffers.output[start...])
                     leftoverStart = 0
-                    owner?.linkIsBlocked()
+                    owner?.transportIsBlocked()
                 }
                 return false
             }
@@ -416,6 +416,6 @@ final class Transport {
         linger = nil
         close(fd)
         leftover = []
-        owner?.linkEnded(reason)
+        owner?.transportEnded(reason)
     }
 }

@@ -83,7 +83,8 @@ public final class API: Handler {
             }
             let access = access(request, route: route.path.text)
             let inbound = RequestContext(
-                api: self, request: request, route: route, places: places, claim: claim, form: form, access: access)
+                api: self, request: request, route: route, pathParameters: places, claim: claim, form: form,
+                access: access)
             let (use, subject) = (relay.quotaUse, claim.subject(from: request.remote))
             guard use.begin(subject) else {
                 relay.exceeded(.requests, by: claim.website)

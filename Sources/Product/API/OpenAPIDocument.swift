@@ -70,7 +70,7 @@ enum OpenAPIDocument {
 
     private static func places(_ route: Route) -> [JSONValue] {
         route.path.segments.compactMap { segment in
-            guard case .place(let name) = segment else { return nil }
+            guard case .parameter(let name) = segment else { return nil }
             return ["name": .string(name), "in": "path", "required": true, "schema": ["type": "string"]]
         }
     }

@@ -41,7 +41,7 @@ extension Tool {
             guard try desk.run({ Phones.change(change, as: $0) }) != nil else {
                 throw try desk.device(invocation).refused(state)
             }
-            let (done, next) = device.told(change)
+            let (done, next) = device.messages(change)
             return Report(
                 "The phone \(device.view.id.text) of \(device.owner) \(done).\n\(next) \(device.view.id.text)",
                 json: .object([
@@ -55,7 +55,7 @@ extension Tool {
 
 extension Accounts.Device {
     /// What was done, and the command that is next.
-    fileprivate func told(_ change: DeviceChange) -> (String, String) {
+    fileprivate func messages(_ change: DeviceChange) -> (String, String) {
         let (undo, see) = ("To undo it: twoefay device resume", "To see it: twoefay device show")
         switch change.state {
         case .suspended:

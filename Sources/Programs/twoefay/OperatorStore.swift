@@ -37,7 +37,7 @@ struct OperatorStore {
     }
 
     /// Rows that old keys have signed are signed with today's.
-    func signAnew() throws(Failure) {
+    func signAgain() throws(Failure) {
         do throws(StoreFailure) {
             _ = try store.signAnewBlocking()
         } catch {

@@ -144,19 +144,19 @@ extension Tool {
         return ids
     }
 
-    private static func known(_ id: OutboxEntryID, _ desk: OperatorStore) throws(Failure) -> OutboxAdmin.Row {
-        if let row = try desk.read(OutboxAdmin.row(id)) { return row }
+    private static func known(_ id: OutboxEntryID, _ store: OperatorStore) throws(Failure) -> OutboxAdmin.Row {
+        if let row = try store.read(OutboxAdmin.row(id)) { return row }
         throw Failure(
             .notFound, "there is no \(id) in the outbox",
             next: "Nothing was changed. What was done, or had its end, is in it no more.")
     }
 
     /// Those that are named, all of which are there and dead, or all that are dead.
-    private static func dead(_ invocation: Invocation, _ desk: OperatorStore) throws(Failure) -> [OutboxEntryID] {
+    private static func dead(_ invocation: Invocation, _ store: OperatorStore) throws(Failure) -> [OutboxEntryID] {
         guard invocation.has("all-dead") else {
             let ids = try ids(invocation)
             for id in ids {
-                guard try known(id, desk).deadAt == nil else { continue }
+                guard try known(id, store).deadAt == nil else { continue }
                 throw Failure(
                     .conflict, "\(id) is not dead: it is done by itself",
                     next: "Nothing was changed. 'twoefay outbox list --dead' shows those that nobody tries any more.")
@@ -169,7 +169,7 @@ extension Tool {
         var wanted = OutboxAdmin.Filter()
         wanted.onlyDead = true
         wanted.limit = .max
-        return try desk.read(OutboxAdmin.list(wanted)).map(\.id)
+        return try store.read(OutboxAdmin.list(wanted)).map(\.id)
     }
 }
 

@@ -5,7 +5,7 @@ import Storage
 import World
 
 extension Tool {
-    static let forgetFactor = Subcommand(
+    static let removeFactor = Subcommand(
         command: Command(
             "user forget-factor", "Drops a factor of a user that is answered by codes.",
             operands: [

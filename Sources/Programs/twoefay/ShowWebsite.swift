@@ -26,7 +26,7 @@ extension Tool {
             \(website.name), "\(website.traits.displayName)", is \(website.state), known since \(website.createdAt.rfc3339), \
             with \(website.users) users.
             \(keyText)
-            Callback: \(website.traits.callback ?? "none")\(standing)
+            Callback: \(website.traits.webhookURL ?? "none")\(standing)
 
             \(Table(["POLICY", "VALUE", "FROM"], rows.map { [$0.key, $0.text, $0.isOwn ? "website" : "settings"] }).text)
 
@@ -35,7 +35,7 @@ extension Tool {
             json: .object([
                 "website": .string(website.name), "display_name": .string(website.traits.displayName),
                 "state": .string(website.state), "users": .integer(website.users),
-                "callback": .text(website.traits.callback), "callback_state": callback?.json(at: desk.now) ?? .null,
+                "callback": .text(website.traits.webhookURL), "callback_state": callback?.json(at: desk.now) ?? .null,
                 "created_at": .string(website.createdAt.rfc3339),
                 "keys": .array(
                     keys.map {

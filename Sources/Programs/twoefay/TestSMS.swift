@@ -11,7 +11,7 @@ import Templates
 import World
 
 extension Tool {
-    static let testText = Subcommand(
+    static let testSMS = Subcommand(
         command: Command(
             "sms test", "Sends one text message as a login would, and says which gateway took it and what it costs.",
             options: [
@@ -47,7 +47,7 @@ extension Tool {
         let values = TemplateValues(website: "Twoefay", code: Secret(utf8: "123456"), minutes: 5)
         let text =
             invocation.value("text")
-            ?? materials.wording.note(.loginCode, values, language: invocation.value("language")).text
+            ?? materials.wording.sms(.loginCode, values, language: invocation.value("language")).text
         let id = SystemRandomness().bytes(16)
         let message = SMSMessage(id: Hex.encode(id), to: number, text: text)
         let report: SMSReport
@@ -59,7 +59,7 @@ extension Tool {
         } catch {
             throw Failure(.failed, "\(error)", next: "The machine is out of something: threads or descriptors.")
         }
-        return told(report, message)
+        return makeReport(report, message)
     }
 
     private static func sent(
@@ -73,8 +73,8 @@ extension Tool {
         } catch { return .failure(error) }
     }
 
-    private static func told(_ report: SMSReport, _ message: SMSMessage) -> Report {
-        var lines = report.tries.map { one in
+    private static func makeReport(_ report: SMSReport, _ message: SMSMessage) -> Report {
+        var lines = report.attempts.map { one in
             "Gateway \(one.gateway): \(one.outcome.word.rawValue)" + (one.outcome.reason.map { " (\($0))" } ?? "")
         }
         let size = "\(message.size.parts) part\(message.size.parts == 1 ? "" : "s"), \(message.size.coding.rawValue)"
@@ -94,7 +94,7 @@ extension Tool {
             lines.append("It is not known whether a gateway took the message (\(size)): \(reason).")
             code = .unavailable
         }
-        let tries = report.tries.map { one -> JSONValue in
+        let tries = report.attempts.map { one -> JSONValue in
             .object([
                 "gateway": .string(one.gateway), "outcome": .string(one.outcome.word.rawValue),
                 "reason": one.outcome.reason.map { .string($0) } ?? .null,

@@ -9,13 +9,13 @@ enum Tool {
 
     static let verbs: [Subcommand] = [
         demo, fakeAPNs, initialise, addWebsite, editWebsite, listWebsites, showWebsite, revokeWebsiteKey,
-        disableWebsite, enableWebsite, tendCallback,
+        disableWebsite, enableWebsite, webhookCommand,
         showUser,
-        lockUser, unlockUser, activateUser, forgetFactor, listDevices, showDevice, suspendDevice, resumeDevice,
+        lockUser, unlockUser, activateUser, removeFactor, listDevices, showDevice, suspendDevice, resumeDevice,
         renameDevice,
         revokeDevice, enrolPhone, listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone,
         unbindPhone,
-        revokePhone, importTokens, testMail, testText, showTemplates, listOutbox, replayOutbox, dropOutbox, migrate,
+        revokePhone, importTokens, testMail, testSMS, showTemplates, listOutbox, replayOutbox, dropOutbox, migrate,
         rekey, verifyRows, adoptRow, verifyAudit,
         status,
     ]

@@ -70,12 +70,12 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         // The first line, and a half of the second.
         queue.finish(batch, written: 12)
         #expect(queue.dropped(.info) == 1 && queue.dropped(.error) == 1)
-        let unsaid = queue.takeUnsaid()
+        let unsaid = queue.takeUnreported()
         #expect(unsaid.map(\.level) == [.info, .error] && unsaid.map(\.count) == [1, 1])
-        let nothing = queue.takeUnsaid()
+        let nothing = queue.takeUnreported()
         #expect(nothing.isEmpty)
-        queue.putBack(unsaid)
-        let again = queue.takeUnsaid()
+        queue.requeue(unsaid)
+        let again = queue.takeUnreported()
         #expect(again.map(\.count) == [1, 1])
     }
 

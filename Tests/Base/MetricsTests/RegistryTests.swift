@@ -85,7 +85,9 @@ private struct Pair: Hashable {
     @Test func histogramBucketsAreCumulative() {
         let took = registry.histogram(
             "app_seconds", "How long it took.", upTo: [.milliseconds(5), .milliseconds(250), .seconds(10)])
-        for milliseconds in [0, 5, 6, 250, 9_999, 10_000, 10_001, 3_600_000] { took.note(.milliseconds(milliseconds)) }
+        for milliseconds in [0, 5, 6, 250, 9_999, 10_000, 10_001, 3_600_000] {
+            took.observe(.milliseconds(milliseconds))
+        }
         #expect(took.count == 8)
         #expect(
             text == """
@@ -152,8 +154,8 @@ private struct Pair: Hashable {
         registry.constant("app_started_seconds", "When it began.", 1_800_000_000.125)
         registry.counters("app_colours_total", "Colours seen.", by: "colour", Colour.self).add(.red, 9)
         let took = registry.histogram("app_seconds", "How long it took.", upTo: [.milliseconds(250), .seconds(10)])
-        took.note(.milliseconds(125))
-        took.note(.seconds(20))
+        took.observe(.milliseconds(125))
+        took.observe(.seconds(20))
         let directory = try TemporaryDirectory()
         try TextFile.write(registry.exposition(), to: directory("metrics.txt"))
         let script = """

@@ -10,7 +10,7 @@ import World
 @Suite(.serialized) struct FaultPlanTests {
     @Test func everyRuleAppliesAtItsExactCount() async throws {
         try await Fixture.with { scene in
-            await scene.apple.misbehave(
+            await scene.apple.injectFaults(
                 FaultPlan(rules: [
                     .every(4, .refuse(.serviceUnavailable)), .every(6, .refuse(.internalServerError)),
                 ]))
@@ -25,10 +25,10 @@ import World
             scene.apple.script("bb", .refuse(.unregistered), repeatsLast: true)
             for _ in 0..<5 { #expect(await provider.answer("bb") == "410 Unregistered") }
             // What is new begins anew.
-            await scene.apple.misbehave(FaultPlan(rules: [.every(2, .refuse(.shutdown))]))
+            await scene.apple.injectFaults(FaultPlan(rules: [.every(2, .refuse(.shutdown))]))
             #expect(await provider.answer() == "200")
             #expect(await provider.answer() == "503 Shutdown")
-            await scene.apple.misbehave(FaultPlan())
+            await scene.apple.injectFaults(FaultPlan())
             for _ in 0..<3 { #expect(await provider.answer() == "200") }
         }
     }
@@ -44,7 +44,7 @@ import World
 
     @Test func periodicGoAwayStillAnswersEveryRequest() async throws {
         try await Fixture.with { scene in
-            await scene.apple.misbehave(FaultPlan(rules: [.every(3, .goAway())]))
+            await scene.apple.injectFaults(FaultPlan(rules: [.every(3, .goAway())]))
             for round in 0..<2 {
                 let provider = try await scene.provider()
                 for number in 0..<3 { #expect(await provider.answer(number: 3 * round + number) == "200") }
@@ -91,7 +91,7 @@ import World
             scene.apple.script("bb", .silence)
             async let unanswered = one.answer("bb")
             _ = try await scene.apple.nextRequest()
-            await scene.apple.sayGoAway(replays: 1, on: 1)
+            await scene.apple.sendGoAway(replays: 1, on: 1)
             #expect(await unanswered == "not sent")
             await one.isIn(.closed)
             #expect(await two.answer() == "200")
@@ -103,7 +103,7 @@ import World
         (.internalError, true, "ambiguous"), (.cancel, true, "ambiguous"),
     ]) func everySecondStreamIsReset(code: ErrorCode, accepts: Bool, outcome: String) async throws {
         try await Fixture.with { scene in
-            await scene.apple.misbehave(FaultPlan(rules: [.every(2, .reset(code, accepts: accepts))]))
+            await scene.apple.injectFaults(FaultPlan(rules: [.every(2, .reset(code, accepts: accepts))]))
             let provider = try await scene.provider()
             for number in stride(from: 1, through: 7, by: 2) {
                 #expect(await provider.answer(number: number) == "200")
@@ -157,12 +157,12 @@ import World
     @Test func selectedConnectionsAreHalfOpen() async throws {
         try await Fixture.with { scene in
             let one = try await scene.provider()
-            await scene.apple.misbehave(FaultPlan(frozen: [1, 3]))
+            await scene.apple.injectFaults(FaultPlan(frozen: [1, 3]))
             let two = try await scene.provider()
             async let ping = one.ping()
             #expect(await two.ping() != nil)
             #expect(await two.answer() == "200")
-            let three = try await scene.disconnected(patience: .milliseconds(300))
+            let three = try await scene.disconnected(timeout: .milliseconds(300))
             #expect(await three.connect() == .timedOut)
             await scene.apple.cut(connection: 1)
             #expect(await ping == nil)
@@ -171,7 +171,7 @@ import World
 
     @Test func oneStreamIsAllowedUntilTheFirstValidRequest() async throws {
         try await Fixture.with { scene in
-            await scene.apple.misbehave(FaultPlan(streams: .afterProof(500)))
+            await scene.apple.injectFaults(FaultPlan(streams: .afterProof(500)))
             scene.apple.script("bb", .refuse(.invalidProviderToken))
             let provider = try await scene.provider()
             #expect(await provider.streamLimit == 1)
@@ -186,7 +186,7 @@ import World
 
     @Test func streamLimitChangesWhileStreamsAreOpen() async throws {
         try await Fixture.with { scene in
-            await scene.apple.misbehave(FaultPlan(streams: .changing([3, 1, nil], every: 4)))
+            await scene.apple.injectFaults(FaultPlan(streams: .changing([3, 1, nil], every: 4)))
             let provider = try await scene.provider()
             var limits = [await provider.streamLimit]
             for round in 0..<3 {
@@ -210,7 +210,7 @@ import World
             async let answers = provider.answers(20)
             #expect(await provider.ping() != nil)
             #expect(scene.apple.acceptedCount == 0)
-            await scene.apple.misbehave(
+            await scene.apple.injectFaults(
                 FaultPlan(
                     streams: StreamLimits(steps: [.init(0, duration: .milliseconds(50)), .init(5, requests: 100)])))
             #expect(await answers == [String](repeating: "200", count: 20))
@@ -220,7 +220,7 @@ import World
 
     @Test func connectionBehaviorsAreApplied() async throws {
         try await Fixture.with { scene in
-            scene.apple.meet(.cut, .goAway, .serve)
+            scene.apple.setConnectionBehavior(.cut, .goAway, .serve)
             #expect(try await scene.disconnected().connect() != nil)
             let wentAway = try await scene.disconnected()
             _ = await wentAway.connect()
@@ -232,7 +232,7 @@ import World
 
     @Test(arguments: TLSFault.allCases) func wrongCertificatesAreShown(fault: TLSFault) async throws {
         try await Fixture.with { scene in
-            scene.apple.meet(.tls(try scene.team.tls(fault)))
+            scene.apple.setConnectionBehavior(.tls(try scene.team.tls(fault)))
             let certificate = try scene.team.issueProvider(at: scene.loop.time.now())
             let failure = try #require(await scene.disconnected(certificate: certificate).connect())
             let words: String
@@ -249,10 +249,10 @@ import World
 
     @Test(arguments: [true, false]) func hangingConnectionNeverFinishesItsHandshake(inTheHandshake: Bool) async throws {
         try await Fixture.with { scene in
-            scene.apple.meet(inTheHandshake ? .hang : .freeze, repeatsLast: true)
-            let hanging = try await scene.disconnected(patience: .milliseconds(300))
+            scene.apple.setConnectionBehavior(inTheHandshake ? .hang : .freeze, repeatsLast: true)
+            let hanging = try await scene.disconnected(timeout: .milliseconds(300))
             #expect(await hanging.connect() == .timedOut)
-            scene.apple.meet(.serve)
+            scene.apple.setConnectionBehavior(.serve)
             #expect(try await scene.provider().answer() == "200")
         }
     }

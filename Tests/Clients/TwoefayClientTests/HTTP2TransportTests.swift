@@ -16,9 +16,9 @@ import World
         relay.answer(204, [:])
         let replies = try await relay.run { loop, address in
             let carrier = try relay.carrier(on: loop, to: address)
-            let first = try await carrier.carry(
+            let first = try await carrier.send(
                 RelayCall("POST", "/login", fields: ["idempotency-key": "k"], body: ["username": "ada"]))
-            let second = try await carrier.carry(RelayCall("DELETE", "/user/ada"))
+            let second = try await carrier.send(RelayCall("DELETE", "/user/ada"))
             await carrier.close()
             return [first, second]
         }
@@ -46,7 +46,7 @@ import World
             let answers = try await withThrowingTaskGroup(of: Int64?.self) { group in
                 for _ in 0..<20 {
                     group.addTask {
-                        let reply = try await carrier.carry(RelayCall("GET", "/"))
+                        let reply = try await carrier.send(RelayCall("GET", "/"))
                         return try JSONReader.read(reply.body).object?["n"]?.integer
                     }
                 }
@@ -87,7 +87,7 @@ import World
 
     private static func fault(_ carrier: HTTP2Transport, _ call: RelayCall) async -> CallFault? {
         do throws(CallFault) {
-            _ = try await carrier.carry(call)
+            _ = try await carrier.send(call)
             return nil
         } catch {
             return error
@@ -117,7 +117,7 @@ import World
         let relay = try FakeRelay()
         let fault = try await relay.run { loop, address in
             let carrier = try relay.carrier(on: loop, to: address)
-            let call = Task { await Self.fault(carrier, RelayCall("POST", "/auth", patience: .seconds(3600))) }
+            let call = Task { await Self.fault(carrier, RelayCall("POST", "/auth", timeout: .seconds(3600))) }
             call.cancel()
             let fault = await call.value
             let pause = Task { await carrier.pause(for: .seconds(3600)) }

@@ -204,8 +204,8 @@ private final class LossyCarrier: RelayTransport {
 
     init(_ carrier: HTTP2Transport) { self.carrier = carrier }
 
-    func carry(_ call: RelayCall) async throws(CallFault) -> RelayReply {
-        let reply = try await carrier.carry(call)
+    func send(_ call: RelayCall) async throws(CallFault) -> RelayReply {
+        let reply = try await carrier.send(call)
         guard let key = call.fields["idempotency-key"] else { return reply }
         if carried.withLock({ $0.insert(key).inserted }) { throw .unanswered("lost on its way") }
         return reply

@@ -26,10 +26,10 @@ import World
     }
 
     private static func ask(
-        _ carrier: HTTP2Transport, _ path: String, patience: Duration = .seconds(3600)
+        _ carrier: HTTP2Transport, _ path: String, timeout: Duration = .seconds(3600)
     ) async -> Result<Int, CallFault> {
         do throws(CallFault) {
-            return .success(try await carrier.carry(RelayCall("POST", path, patience: patience)).status)
+            return .success(try await carrier.send(RelayCall("POST", path, timeout: timeout)).status)
         } catch {
             return .failure(error)
         }
@@ -103,12 +103,12 @@ import World
 
     /// Whether it waits longer than that or not: soon there is another connection, and what waits may be repeated there.
     @Test(arguments: [Duration.seconds(3600), .seconds(5)]) func silentConnectionIsReplaced(
-        patience: Duration
+        timeout: Duration
     ) async throws {
         let (silent, next) = try await run { relay, _, address in
             try await Self.onOwnClock { loop, time in
                 let carrier = try relay.carrier(on: loop, to: address)
-                let silent = Task { await Self.ask(carrier, "/silence", patience: patience) }
+                let silent = Task { await Self.ask(carrier, "/silence", timeout: timeout) }
                 await self.until("silent 1")
                 for _ in 0..<60 {
                     time.advance(by: .seconds(1))
@@ -116,7 +116,7 @@ import World
                 }
                 // It has ended by now; if not, it ends here.
                 silent.cancel()
-                let next = Task { await Self.ask(carrier, "/release", patience: patience) }
+                let next = Task { await Self.ask(carrier, "/release", timeout: timeout) }
                 let answers = (await silent.value, await next.value)
                 await carrier.close()
                 return answers

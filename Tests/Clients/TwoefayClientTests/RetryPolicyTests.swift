@@ -114,7 +114,7 @@ import World
             .failure(.unreached("1")), .failure(.unreached("2")), .failure(.unreached("3")),
             .failure(.unreached("4")), .failure(.unreached("5")), .asked)
         let policy = RetryPolicy(
-            firstPause: .milliseconds(100), longestPause: .milliseconds(300), patience: .milliseconds(1200))
+            firstPause: .milliseconds(100), longestPause: .milliseconds(300), timeout: .milliseconds(1200))
         let fault = await fault(carrier, policy)
         let pauses = carrier.pauses
         try #require(pauses.count >= 3)

@@ -10,7 +10,7 @@ import TwoefayClient
         #expect(carrier.calls.map { $0.fields["prefer"] } == ["wait=60", "wait=60", "wait=60"])
         // A kept answer would say for ever that nothing is decided.
         #expect(carrier.calls.allSatisfy { $0.fields["idempotency-key"] == nil })
-        #expect(carrier.calls.allSatisfy { $0.patience > .seconds(60) })
+        #expect(carrier.calls.allSatisfy { $0.timeout > .seconds(60) })
         // Answers that came at once: whoever asked again at once would ask without end.
         #expect(carrier.pauses == [.milliseconds(500), .milliseconds(500)])
     }
@@ -22,7 +22,7 @@ import TwoefayClient
             #expect(try await client.result(of: "c1", within: hold).login == .wait)
         }
         #expect(carrier.calls.map { $0.fields["prefer"] } == [nil, "wait=8", "wait=60"])
-        #expect(carrier.calls[1].patience > .seconds(8) && carrier.calls[2].patience > .seconds(60))
+        #expect(carrier.calls[1].timeout > .seconds(8) && carrier.calls[2].timeout > .seconds(60))
         #expect(carrier.pauses.isEmpty)
     }
 
@@ -34,7 +34,7 @@ import TwoefayClient
             .failure(.unreached("6")), .failure(.unreached("7")), .failure(.unreached("8")),
             .problem(503, "unavailable", retryAfter: 2), .waiting, .denied)
         #expect(try await carrier.client().wait(for: "c1").login == .failure)
-        #expect(carrier.pauses.reduce(.zero, +) > RetryPolicy().patience)
+        #expect(carrier.pauses.reduce(.zero, +) > RetryPolicy().timeout)
     }
 
     @Test func waitEndsAfterTheLongestLifetime() async throws {
@@ -58,9 +58,9 @@ private struct LateCarrier: RelayTransport {
 
     init(_ script: ScriptedTransport) { self.script = script }
 
-    func carry(_ call: RelayCall) async throws(CallFault) -> RelayReply {
+    func send(_ call: RelayCall) async throws(CallFault) -> RelayReply {
         script.time.advance(by: .seconds(600))
-        return try await script.carry(call)
+        return try await script.send(call)
     }
 
     func pause(for duration: Duration) async { await script.pause(for: duration) }

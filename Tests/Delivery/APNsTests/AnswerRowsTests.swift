@@ -204,7 +204,7 @@ import World
                 Issue.record("not taken for dead")
                 return
             }
-            await rig.apple.sayGoAway()
+            await rig.apple.sendGoAway()
             await rig.sink.lines(of: "apns.disconnected", count: 1)
             #expect(await rig.send(rig.push("b2")) == .accepted)
             let connections = [
@@ -224,7 +224,7 @@ import World
             let below = await rig.begin(rig.push("aa", number: 1))
             let above = await rig.begin(rig.push("cc", number: 2))
             for _ in 0..<2 { _ = try await rig.apple.nextRequest() }
-            await rig.apple.sayGoAway(replays: 1)
+            await rig.apple.sendGoAway(replays: 1)
             #expect(await above.outcome() == .accepted)
             #expect(await below.outcome() == .accepted)
             #expect(rig.apple.deliveries.twice == [])

@@ -45,7 +45,7 @@ import World
             #expect(reason.contains("connect"))
             // The first attempt is followed by another at once; with the third, the second has been reported.
             await rig.sink.lines(of: "apns.disconnected", count: 3)
-            #expect(rig.sender.trouble != nil)
+            #expect(rig.sender.fault != nil)
         }
     }
 

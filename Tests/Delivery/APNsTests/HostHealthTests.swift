@@ -11,7 +11,7 @@ import World
     private func claim(
         _ book: inout HostHealth, _ addresses: [String] = ["a", "b"], own: [String] = [], at now: Int64 = 0
     ) -> HostHealth.ConnectDecision {
-        book.claim(addresses, own: own, at: at(now), trial: Self.trial)
+        book.requestOpening(addresses, own: own, at: at(now), trial: Self.trial)
     }
 
     private func failed(
@@ -107,20 +107,20 @@ import World
 
     @Test func hostIsUnhealthyWithoutOpenConnections() {
         var book = HostHealth()
-        #expect(book.trouble == nil)
+        #expect(book.fault == nil)
         _ = claim(&book)
         _ = claim(&book)
         _ = failed(&book, "a", at: 0)
-        #expect(book.trouble == "refused")
+        #expect(book.fault == "refused")
         book.opened("b")
-        #expect(book.trouble == nil)
+        #expect(book.fault == nil)
         _ = claim(&book, ["a"], at: 2000)
         _ = failed(&book, "a", at: 2000)
-        #expect(book.trouble == nil, "one stands")
+        #expect(book.fault == nil, "one stands")
         book.ended("b", wasOpen: true)
-        #expect(book.trouble == "refused")
+        #expect(book.fault == "refused")
         book.unresolved("cannot resolve")
-        #expect(book.trouble == "cannot resolve")
+        #expect(book.fault == "cannot resolve")
     }
 
     @Test func memoryOfAddressesIsBounded() {

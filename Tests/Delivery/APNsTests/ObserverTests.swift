@@ -47,7 +47,7 @@ private final class Notes: APNsObserver {
                     "answered 200 Success", "unsent invalid", "unsent expired",
                 ])
             #expect(notes.shortest > .zero)
-            await rig.apple.sayGoAway()
+            await rig.apple.sendGoAway()
             #expect(await rig.send(rig.push()) == .accepted)
             #expect(notes.all.contains("goaway 127.0.0.1"))
             #expect(notes.all.contains("disconnected 127.0.0.1"))
@@ -97,7 +97,7 @@ private final class Notes: APNsObserver {
         let notes = Notes()
         let stand = try PoolBench(observer: notes)
         func goAways() -> Int { notes.all.count { $0.hasPrefix("goaway") } }
-        stand.enter { stand.desk.warmUp() }
+        stand.enter { stand.desk.connectEagerly() }
         stand.open()
         let wire = try stand.wire()
         let first = stand.send()

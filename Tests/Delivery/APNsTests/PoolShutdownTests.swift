@@ -15,7 +15,7 @@ import World
 @Suite struct PoolShutdownTests {
     @Test func pushReturnedDuringShutdownIsRefused() throws {
         let stand = try PoolBench()
-        stand.enter { stand.desk.warmUp() }
+        stand.enter { stand.desk.connectEagerly() }
         stand.open()
         let wire = try stand.wire()
         wire.isBlocked = true
@@ -30,7 +30,7 @@ import World
 
     @Test func replacedPoolIsReleased() throws {
         let stand = try PoolBench(connections: 2)
-        stand.enter { stand.desk.warmUp() }
+        stand.enter { stand.desk.connectEagerly() }
         stand.open()
         let push = stand.send()
         try stand.replace()
@@ -47,7 +47,7 @@ import World
 
     @Test func closedPoolIsReleased() throws {
         let stand = try PoolBench(connections: 2)
-        stand.enter { stand.desk.warmUp() }
+        stand.enter { stand.desk.connectEagerly() }
         stand.settle()
         // One is open, the other on its way.
         let first = try #require(stand.wires().first)

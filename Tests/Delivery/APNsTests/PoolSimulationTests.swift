@@ -77,7 +77,7 @@ private final class PoolDrill {
             randomness: world.chance, log: log, options: options, observer: nil)
         let (loop, office, gauges) = (loop, office, gauges)
         desk = loop.asCurrent {
-            APNsLoop(loop: loop, office: office, gauges: gauges) { _, _ in
+            APNsLoop(loop: loop, shared: office, gauges: gauges) { _, _ in
                 { address, opened in
                     let wire = SimulatedTransport(
                         address: address.description, isCautious: isCautious,

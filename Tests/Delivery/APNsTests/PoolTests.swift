@@ -51,7 +51,7 @@ private final class Names: Sendable {
         }
         try await Rig.with(names: ["localhost"], options: options, host: "localhost") { rig in
             _ = try await rig.apple.start(host: "0.0.0.0")
-            await rig.loops[1].perform { rig.sender.warmUp() }
+            await rig.loops[1].perform { rig.sender.connectEagerly() }
             await rig.sink.lines(of: "apns.connected", count: 2)
             #expect(Self.connected(rig, to: "127.0.0.1") == 1)
             #expect(Self.connected(rig, to: "127.0.0.2") == 1)
@@ -62,7 +62,7 @@ private final class Names: Sendable {
 
     @Test func lossOfOneConnectionLeavesTheOther() async throws {
         try await Rig.with(options: Self.two) { rig in
-            await rig.loops[1].perform { rig.sender.warmUp() }
+            await rig.loops[1].perform { rig.sender.connectEagerly() }
             await rig.sink.lines(of: "apns.connected", count: 2)
             let first = try #require(await rig.apple.connections.min())
             await rig.apple.cut(connection: first)
@@ -79,7 +79,7 @@ private final class Names: Sendable {
         options.pingTimeout = .seconds(2)
         options.userTimeout = .seconds(60)
         try await Rig.with(options: options) { rig in
-            await rig.loops[1].perform { rig.sender.warmUp() }
+            await rig.loops[1].perform { rig.sender.connectEagerly() }
             await rig.sink.lines(of: "apns.connected", count: 2)
             for connection in await rig.apple.connections { await rig.apple.freeze(connection: connection) }
             #expect(await rig.send(rig.push(lives: .seconds(60))) == .ambiguous("no answer to a PING"))
@@ -105,7 +105,7 @@ private final class Names: Sendable {
 
     @Test func goAwayBeforeSettingsDoesNotBlockThePool() async throws {
         try await Rig.with { rig in
-            rig.apple.meet(.goAway)
+            rig.apple.setConnectionBehavior(.goAway)
             #expect(await rig.send(rig.push()) == .accepted)
             #expect(rig.count("apns.connected") == 1)
             #expect(rig.count("apns.disconnected") == 1)
@@ -114,7 +114,7 @@ private final class Names: Sendable {
 
     @Test func changedStreamLimitIsFollowed() async throws {
         try await Rig.with(options: Self.two) { rig in
-            await rig.apple.misbehave(FaultPlan(streams: .changing([1, 1000, 3, nil], every: 50)))
+            await rig.apple.injectFaults(FaultPlan(streams: .changing([1, 1000, 3, nil], every: 50)))
             let outcomes = await send(600, rig)
             #expect(outcomes.allSatisfy { $0 == .accepted }, "\(outcomes.filter { $0 != .accepted })")
             #expect(rig.apple.deliveries.accepted == 600)
@@ -125,7 +125,7 @@ private final class Names: Sendable {
 
     @Test func oneStreamIsUsedUntilTheTokenIsAccepted() async throws {
         try await Rig.with { rig in
-            await rig.apple.misbehave(FaultPlan(streams: .afterProof(1000)))
+            await rig.apple.injectFaults(FaultPlan(streams: .afterProof(1000)))
             let outcomes = await send(100, rig)
             #expect(outcomes.allSatisfy { $0 == .accepted })
             #expect(rig.sender.snapshot().streamLimit == 1000)
@@ -136,7 +136,7 @@ private final class Names: Sendable {
         var options = Self.two
         options.capacity = 5000
         try await Rig.with(options: options) { rig in
-            await rig.apple.misbehave(
+            await rig.apple.injectFaults(
                 FaultPlan(
                     rules: [
                         .every(300, .goAway(replays: 3)), .every(170, .reset(.refusedStream, accepts: false)),
@@ -202,9 +202,9 @@ private final class Names: Sendable {
             let (keyID, teamID) = (rig.team.keyID, rig.team.teamID)
             try rig.sender.replace(credential: .token(key: other, keyID: keyID, teamID: teamID))
             #expect(await rig.send(rig.push()) == .credentialFault("InvalidProviderToken"))
-            #expect(rig.sender.trouble == "InvalidProviderToken")
+            #expect(rig.sender.fault == "InvalidProviderToken")
             try rig.sender.replace(credential: .token(key: rig.team.key, keyID: keyID, teamID: teamID))
-            #expect(rig.sender.trouble == nil, "what was held against the other key does not count")
+            #expect(rig.sender.fault == nil, "what was held against the other key does not count")
             #expect(await rig.send(rig.push()) == .accepted)
         }
     }

@@ -26,7 +26,7 @@ import World
             #expect(received.challenge == Sample.collapseID)
             #expect(received.alert["title"] == "Example Bank")
             #expect((received.providerToken != nil) == (kind == .token))
-            #expect(rig.sender.trouble == nil)
+            #expect(rig.sender.fault == nil)
         }
     }
 
@@ -68,7 +68,7 @@ import World
 
     @Test func warmedSenderConnectsBeforeTheFirstPush() async throws {
         try await Rig.with { rig in
-            await rig.loops[1].perform { rig.sender.warmUp() }
+            await rig.loops[1].perform { rig.sender.connectEagerly() }
             #expect(await rig.send(rig.push()) == .accepted)
             #expect(rig.count("apns.connected") == 1)
         }

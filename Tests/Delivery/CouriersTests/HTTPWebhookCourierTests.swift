@@ -113,7 +113,7 @@ import World
         try await WebhookCourierRig.with { rig in
             let fields = Fields([Fields.Field("retry-after", text)])
             try await rig.serving({ _ in .response(Response(status: 503, fields: fields)) }) { website in
-                #expect(await rig.send(rig.call(website.url("/"))) == .answered(status: 503, wish: wish))
+                #expect(await rig.send(rig.call(website.url("/"))) == .answered(status: 503, retryAfter: wish))
             }
         }
     }
@@ -264,7 +264,7 @@ import World
                 cause, mayHaveArrived: true, status: 429, fields: Fields([Fields.Field("retry-after", "9")]), "so")
             #expect(
                 HTTPWebhookCourier.outcome(of: .failure(late), at: WebhookCourierRig.now)
-                    == .answered(status: 429, wish: .seconds(9)), "\(cause)")
+                    == .answered(status: 429, retryAfter: .seconds(9)), "\(cause)")
         }
     }
 }

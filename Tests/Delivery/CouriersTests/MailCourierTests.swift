@@ -41,7 +41,7 @@ import World
             for message in messages { outcomes.append(await courier.send(message)) }
             return outcomes
         }
-        trouble(courier.trouble)
+        trouble(courier.fault)
         courier.close()
         return outcomes
     }
@@ -157,7 +157,7 @@ import World
             send()
             var ended = outcomes.stream.makeAsyncIterator()
             let first = await ended.next()
-            let trouble = courier.trouble
+            let trouble = courier.fault
             courier.close()
             _ = await ended.next()
             _ = await ended.next()

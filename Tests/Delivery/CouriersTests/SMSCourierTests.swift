@@ -18,7 +18,7 @@ import World
 @Suite struct SMSCourierTests {
     private final class Ledger: SMSUsageStore {
         let noted = Mutex<[SMSUsage]>([])
-        func note(_ sent: SMSUsage) async throws(StoreFailure) { noted.withLock { $0.append(sent) } }
+        func addUsage(_ sent: SMSUsage) async throws(StoreFailure) { noted.withLock { $0.append(sent) } }
     }
 
     private static let german = NumberPrefix.country(of: "+49")

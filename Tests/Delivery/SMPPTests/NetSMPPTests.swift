@@ -16,7 +16,7 @@ import World
         var options = SMPPOptions(
             host: "127.0.0.1", port: port, systemID: "relay", password: Secret(utf8: "secret08"))
         options.systemType = "login"
-        options.patience = .seconds(60)
+        options.queueTimeout = .seconds(60)
         options.responseTimeout = .seconds(60)
         options.enquireInterval = .seconds(1)
         let told = Told()

@@ -22,7 +22,7 @@ private final class Rig: Sendable {
         var options = SMPPOptions(
             host: "127.0.0.1", port: smsc.port, systemID: "relay", password: Secret(utf8: "secret08"))
         // Nothing here waits for these but what is meant to.
-        options.patience = .seconds(60)
+        options.queueTimeout = .seconds(60)
         options.responseTimeout = .seconds(60)
         options.connectTimeout = .seconds(60)
         change(&options)
@@ -72,7 +72,7 @@ private final class Rig: Sendable {
         #expect(record.submits.allSatisfy { $0.source == SMPPAddress(ton: 5, npi: 0, text: "Shop") })
         #expect(record.submits.allSatisfy { $0.destination == SMPPAddress(ton: 1, npi: 1, text: "491701234567") })
         #expect(record.submits.allSatisfy { $0.validity == "000000000500000R" })
-        #expect(rig.client.trouble == nil)
+        #expect(rig.client.fault == nil)
         await rig.close()
         #expect(rig.smsc.record.unbinds == 1)
     }
@@ -107,12 +107,12 @@ private final class Rig: Sendable {
         let rig = try await Rig(script)
         let reason = "the gateway refused the bind: ESME_RINVPASWD, wrong password (0xe)"
         #expect(await rig.send() == .undeliverable(reason))
-        #expect(rig.client.trouble == reason)
+        #expect(rig.client.fault == reason)
         // Once it is right the next attempt stands, without anybody's doing.
         rig.smsc.script.password = "secret08"
         await rig.smsc.until { $0.binds.count >= 2 }
         // Nobody has anything to send, and it is known all the same.
-        while rig.client.trouble != nil { await Task.yield() }
+        while rig.client.fault != nil { await Task.yield() }
         await rig.close()
     }
 

@@ -31,7 +31,7 @@ import World
         #expect(bench.settled.isEmpty)
         bench.accept(submit, as: "abc")
         #expect(bench.settled == [ticket: .accepted(["abc"])])
-        #expect(bench.session.trouble == nil)
+        #expect(bench.session.fault == nil)
     }
 
     @Test func refusedBindBacksOff() throws {
@@ -42,7 +42,7 @@ import World
         bench.answer(.bindResponse(.transceiver, systemID: ""), to: bind.sequence, .wrongPassword)
         let reason = "the gateway refused the bind: ESME_RINVPASWD, wrong password (0xe)"
         #expect(bench.settled[waiting] == .undeliverable(reason))
-        #expect(bench.session.trouble == reason)
+        #expect(bench.session.fault == reason)
         #expect(bench.disconnects == 1)
         // Nothing waits for the next attempt.
         let late = bench.submit()
@@ -53,7 +53,7 @@ import World
         bench.pass(.milliseconds(501))
         #expect(bench.connects == 2)
         bench.bind()
-        #expect(bench.session.trouble == nil)
+        #expect(bench.session.fault == nil)
     }
 
     @Test func unansweredBindTimesOut() {
@@ -88,7 +88,7 @@ import World
         let waiting = bench.submit()
         bench.lose()
         #expect(bench.settled == [sent: .ambiguous("connection reset")])
-        #expect(bench.session.trouble == "connection reset")
+        #expect(bench.session.fault == "connection reset")
         // A session that stood may stand again in a moment: the others wait for it.
         let late = bench.submit()
         bench.pass(.milliseconds(1500))
@@ -115,7 +115,7 @@ import World
         #expect(bench.disconnects == 0)
         bench.pass(.milliseconds(1))
         #expect(bench.disconnects == 1)
-        #expect(bench.session.trouble == "the gateway is silent")
+        #expect(bench.session.fault == "the gateway is silent")
         bench.pass(.milliseconds(1500))
         #expect(bench.connects == 2)
     }
@@ -188,7 +188,7 @@ import World
         bench.answer(.unbind, to: 10)
         #expect(bench.takeSent() == [PDU(.unbindResponse, sequence: 10)])
         #expect(bench.disconnects == 1)
-        #expect(bench.session.trouble == "the gateway has ended the session")
+        #expect(bench.session.fault == "the gateway has ended the session")
     }
 
     @Test func malformedPDUEndsTheSession() throws {

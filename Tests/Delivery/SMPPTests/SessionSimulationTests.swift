@@ -187,7 +187,7 @@ private struct Simulation {
         let earlier = outcomes.updateValue(outcome, forKey: ticket)
         #expect(earlier == nil, "told twice")
         let waited = now - (submittedAt[ticket] ?? now)
-        #expect(waited <= options.patience + options.responseTimeout)
+        #expect(waited <= options.queueTimeout + options.responseTimeout)
         let ids = given[ticket] ?? []
         switch outcome {
         case .accepted(let named):

@@ -49,9 +49,9 @@ import Testing
         let gateway = try await TestGateway { _ in .status(200) }
         try await Fixture.with { scene in
             let web = HTTPGateway(name: "one", dialect: try dialect(gateway))
-            let first = await scene.loop.perform { await web.send(message(1), within: patience) }
+            let first = await scene.loop.perform { await web.send(message(1), within: timeout) }
             gateway.answer { _ in .hangUp }
-            let second = await scene.loop.perform { await web.send(message(2), within: patience) }
+            let second = await scene.loop.perform { await web.send(message(2), within: timeout) }
             #expect(first == .accepted && second.word == .ambiguous)
             await web.close()
         }

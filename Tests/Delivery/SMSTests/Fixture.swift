@@ -8,7 +8,7 @@ import World
 
 @testable import SMS
 
-let patience = Duration.seconds(120)
+let timeout = Duration.seconds(120)
 
 /// Gateways and a loop of their own, for the length of a test.
 struct Fixture: Sendable {
@@ -24,10 +24,10 @@ struct Fixture: Sendable {
 
     /// What one gateway makes of a message.
     func send(
-        _ message: SMSMessage, by dialect: any HTTPGatewayDialect, within limit: Duration = patience
+        _ message: SMSMessage, by dialect: any HTTPGatewayDialect, within limit: Duration = timeout
     ) async -> GatewayOutcome {
         var options = HTTPGateway.Options()
-        options.connectTimeout = patience
+        options.connectTimeout = timeout
         let gateway = HTTPGateway(name: "one", dialect: dialect, options: options)
         let outcome = await loop.perform { await gateway.send(message, within: limit) }
         await gateway.close()

@@ -43,7 +43,7 @@ struct RealKannelTests {
             let exchange = scene.exchange(gateways, [.init(gateway: "wrong"), .init(gateway: "right")])
             let report = await scene.send(message(), over: exchange)
             #expect(report.outcome == .accepted(by: "right"))
-            #expect(report.tries.map(\.outcome.word) == [.fault, .accepted])
+            #expect(report.attempts.map(\.outcome.word) == [.fault, .accepted])
             #expect(try await kannel.arrived(1).text == message().text)
             await exchange.close()
         }

@@ -13,7 +13,7 @@ import World
     private static let throttled = UInt32(0x0000_0058)
 
     private func gateway(
-        _ scene: Fixture, port: UInt16, password: String = "secret08", limit: Duration = patience
+        _ scene: Fixture, port: UInt16, password: String = "secret08", limit: Duration = timeout
     ) -> SMPPGateway {
         let options = SMPPOptions(
             host: "127.0.0.1", port: port, systemID: "relay", password: Secret(utf8: password))
@@ -33,8 +33,8 @@ import World
         let smsc = try await FakeSMSC.start(script)
         try await Fixture.with { scene in
             // One that asks for patience is tried again by the client, until the message has had its turn.
-            let one = gateway(scene, port: smsc.port, limit: word == .busy ? .seconds(4) : patience)
-            let outcome = await one.send(message(1, "Ваш код: 123456"), within: patience)
+            let one = gateway(scene, port: smsc.port, limit: word == .busy ? .seconds(4) : timeout)
+            let outcome = await one.send(message(1, "Ваш код: 123456"), within: timeout)
             // On a machine that is slow enough it was not even heard.
             #expect(outcome.word == word || word == .busy && smsc.record.submits.isEmpty)
             await one.close()
@@ -48,7 +48,7 @@ import World
         let smsc = try await FakeSMSC.start(script)
         try await Fixture.with { scene in
             let one = gateway(scene, port: smsc.port)
-            #expect(await one.send(message(), within: patience).word == .ambiguous)
+            #expect(await one.send(message(), within: timeout).word == .ambiguous)
             await one.close()
         }
         await smsc.stop()
@@ -73,8 +73,8 @@ import World
         let smsc = try await FakeSMSC.start()
         try await Fixture.with { scene in
             let one = gateway(scene, port: smsc.port, password: "wrong")
-            #expect(await one.send(message(), within: patience).word == .down)
-            #expect(one.trouble != nil)
+            #expect(await one.send(message(), within: timeout).word == .down)
+            #expect(one.fault != nil)
             await one.close()
         }
         await smsc.stop()

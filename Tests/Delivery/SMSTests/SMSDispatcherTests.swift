@@ -30,7 +30,7 @@ import World
             let (first, second, exchange) = pair(scene) { _ in outcome }
             let report = await scene.send(message(), over: exchange)
             #expect(report.outcome == .accepted(by: "second") && report.gateway == "second")
-            #expect(report.tries.map(\.outcome) == [outcome, .accepted])
+            #expect(report.attempts.map(\.outcome) == [outcome, .accepted])
             #expect(first.got == [message().id] && second.got == [message().id])
         }
     }
@@ -66,15 +66,15 @@ import World
             _ = await scene.send(message(1), over: exchange)
             scene.time.advance(by: .seconds(1))
             let report = await scene.send(message(2), over: exchange)
-            #expect(report.tries.isEmpty)
+            #expect(report.attempts.isEmpty)
             guard case .retryAfter(.seconds(4), _) = report.outcome else {
                 Issue.record("\(report.outcome)")
                 return
             }
-            #expect(exchange.trouble != nil && exchange.leftAlone == ["first", "second"])
+            #expect(exchange.fault != nil && exchange.openCircuits == ["first", "second"])
             // Nobody would find out whether they are back, if none were let come until they are.
             scene.time.advance(by: .seconds(4))
-            #expect(exchange.trouble == nil && exchange.leftAlone == ["second"])
+            #expect(exchange.fault == nil && exchange.openCircuits == ["second"])
         }
     }
 
@@ -85,14 +85,14 @@ import World
             kept.answer { _ in .fault("x") }
             old.answer { _ in .unsuited("y") }
             _ = await scene.send(message(2), over: exchange)
-            #expect(exchange.leftAlone == ["second"])
+            #expect(exchange.openCircuits == ["second"])
 
             let new = ScriptedGateway("first")
             exchange.adopt(SMSDispatcher.Setup([new, kept], routing: SMSRouting(Self.routes)))
             #expect(await scene.send(message(3), over: exchange).outcome == .accepted(by: "first"))
             #expect(new.got == [message(3).id] && old.got.count == 2)
             // Whoever stays is left alone as before.
-            #expect(exchange.leftAlone == ["second"])
+            #expect(exchange.openCircuits == ["second"])
 
             // The first one may have that message, and no other gateway is to bring it, whoever is there now.
             exchange.adopt(SMSDispatcher.Setup([kept], routing: SMSRouting([Self.routes[1]])))
@@ -133,7 +133,7 @@ import World
             // What the old one did is no news of the new one.
             #expect(report.withLock { $0 }?.outcome == .retryAfter(nil, "first: slow"))
             for number in 3...5 { _ = await scene.send(message(number), over: exchange) }
-            #expect(old.got == [message(1).id] && new.got.count == 4 && exchange.leftAlone.isEmpty)
+            #expect(old.got == [message(1).id] && new.got.count == 4 && exchange.openCircuits.isEmpty)
         }
     }
 

@@ -52,7 +52,7 @@ import World
         var one = values
         one.minutes = 1
         let note = { (values: TemplateValues, language: String) in
-            MessageCatalog.builtIn.note(.loginCode, values, language: language).text
+            MessageCatalog.builtIn.sms(.loginCode, values, language: language).text
         }
         #expect(note(one, "en").contains("for 1 minute."))
         #expect(note(values, "en").contains("for 5 minutes."))
@@ -65,7 +65,7 @@ import World
 
     @Test func renderedMessagesDoNotPrint() {
         let letter = MessageCatalog.builtIn.letter(.loginCode, values, language: nil)
-        let note = MessageCatalog.builtIn.note(.loginCode, values, language: nil)
+        let note = MessageCatalog.builtIn.sms(.loginCode, values, language: nil)
         var dumped = ""
         dump(letter, to: &dumped)
         dump(note, to: &dumped)
@@ -87,7 +87,7 @@ import World
     @Test func longNamesAreTruncated() {
         var long = values
         long.website = String(repeating: "ä", count: 500)
-        let note = MessageCatalog.builtIn.note(.addressCode, long, language: "en").text
+        let note = MessageCatalog.builtIn.sms(.addressCode, long, language: "en").text
         #expect(note.contains(String(repeating: "ä", count: 57) + "..., valid"))
         #expect(MessageCatalog.builtIn.letter(.loginCode, long, language: "en").subject.count < 160)
     }
@@ -105,7 +105,7 @@ import World
         ("fr-CH, fr;q=0.9, de;q=0.8, en;q=0.7", "de"), ("en-GB", "en"),
     ])
     func bestLanguageIsChosen(_ asked: String?, _ found: String) {
-        #expect(MessageCatalog.builtIn.note(.loginCode, values, language: asked).language == found)
+        #expect(MessageCatalog.builtIn.sms(.loginCode, values, language: asked).language == found)
     }
 
     @Test func catalogFileAddsALanguage() throws {
@@ -129,7 +129,7 @@ import World
         var values = values
         let said = { (minutes: Int) in
             values.minutes = minutes
-            return wording.note(.loginCode, values, language: "pl-PL").text
+            return wording.sms(.loginCode, values, language: "pl-PL").text
         }
         #expect(said(1) == "012345 – kod do Bücher & Mehr, ważny 1 minutę.")
         #expect(said(3) == "012345 – kod do Bücher & Mehr, ważny 3 minuty.")
@@ -147,8 +147,8 @@ import World
         let letter = wording.letter(.loginCode, values, language: "de-AT")
         #expect(letter.subject == "Code von Bücher & Mehr")
         #expect(letter.text.contains("Ihr Code für die Anmeldung"))
-        #expect(wording.note(.loginCode, values, language: "de-AT").text == "Servus, 012345")
-        #expect(wording.note(.loginCode, values, language: "de-CH").language == "de")
+        #expect(wording.sms(.loginCode, values, language: "de-AT").text == "Servus, 012345")
+        #expect(wording.sms(.loginCode, values, language: "de-CH").language == "de")
     }
 
     @Test func untranslatedTextFallsBack() throws {
@@ -156,8 +156,8 @@ import World
             file("de.po", "#, fuzzy\n" + entry("sms.login", "Falsch {code}") + entry("sms.address", "")),
             file("fr.po", ""),
         ])
-        #expect(wording.note(.loginCode, values, language: "de").text.contains("Anmeldecode"))
-        #expect(wording.note(.addressCode, values, language: "de").text.contains("bestätigt"))
+        #expect(wording.sms(.loginCode, values, language: "de").text.contains("Anmeldecode"))
+        #expect(wording.sms(.addressCode, values, language: "de").text.contains("bestätigt"))
         #expect(wording.languages == ["de", "en"])
     }
 
@@ -221,7 +221,7 @@ import World
     @Test func crlfLineEndsAreAccepted() throws {
         let text = "msgctxt \"sms.login\"\r\nmsgid \"x\"\r\nmsgstr \"Bonjour {code}\"\r\n"
         let wording = try MessageCatalog([file("fr.po", "\u{feff}" + text)])
-        #expect(wording.note(.loginCode, values, language: "fr").text == "Bonjour 012345")
+        #expect(wording.sms(.loginCode, values, language: "fr").text == "Bonjour 012345")
     }
 
     @Test func currentCatalogReturnsTheLatest() throws {

@@ -12,7 +12,7 @@ import Testing
             let values = TemplateValues(
                 website: String(repeating: "W", count: 128), code: Secret(utf8: "12345678"), minutes: minutes,
                 ip: "2001:db8:1234:5678:9abc:def0:1234:5678", place: String(repeating: "p", count: 100), service: "s")
-            let size = TextSize(MessageCatalog.builtIn.note(note, values, language: language).text)
+            let size = TextSize(MessageCatalog.builtIn.sms(note, values, language: language).text)
             #expect(size.coding == .gsm7)
             #expect(size.parts == 1, "\(size.units)")
         }

@@ -26,12 +26,12 @@ import World
             (1, 36_001, 36_000), (1, 4_000_000_000, 36_000),
         ] as [(Int, Int64, Int64)])
     func retryAfterLengthensThePause(failures: Int, wish: Int64, seconds: Int64) {
-        let due = RetrySchedule.standard.next(failures: failures, wish: .seconds(wish), at: now, chance: 0)
+        let due = RetrySchedule.standard.next(failures: failures, retryAfter: .seconds(wish), at: now, chance: 0)
         #expect(due == now + .seconds(seconds))
     }
 
     @Test func retryAfterAddsNoAttempt() {
-        #expect(RetrySchedule.standard.next(failures: 8, wish: .seconds(1), at: now, chance: 0) == nil)
+        #expect(RetrySchedule.standard.next(failures: 8, retryAfter: .seconds(1), at: now, chance: 0) == nil)
     }
 
     @Test(
@@ -40,7 +40,7 @@ import World
             as [(Double, Int64)])
     func jitterAddsUpToAQuarter(chance: Double, milliseconds: Int64) {
         #expect(RetrySchedule.standard.next(failures: 4, at: now, chance: chance) == now + .milliseconds(milliseconds))
-        let wish = RetrySchedule.standard.next(failures: 1, wish: .seconds(7200), at: now, chance: chance)
+        let wish = RetrySchedule.standard.next(failures: 1, retryAfter: .seconds(7200), at: now, chance: chance)
         #expect(wish == now + .milliseconds(milliseconds))
     }
 

@@ -4,11 +4,11 @@ import World
 
 @Suite("How it stands with a website") struct WebhookHealthTests {
     private let start = Timestamp(seconds: 1_800_000_000)
-    private let failed = WebhookOutcome.Meaning.failed(isBusy: false, wish: nil)
+    private let failed = WebhookOutcome.Meaning.failed(isOverloaded: false, retryAfter: nil)
 
     /// Fails at these seconds, and gives what the last of them changed.
     private func fail(_ standing: inout WebhookHealth, at seconds: some Sequence<Int64>) -> [WebhookHealth.Change] {
-        seconds.compactMap { standing.note(failed, at: start + .seconds($0)) }
+        seconds.compactMap { standing.record(failed, at: start + .seconds($0)) }
     }
 
     private let days3: Int64 = 3 * 86_400
@@ -16,7 +16,7 @@ import World
     @Test func endpointIsDisabledOnceAfterThreeDays() {
         var standing = WebhookHealth()
         #expect(fail(&standing, at: stride(from: 0, to: days3, by: 3600)).isEmpty)
-        #expect(standing.state == .failing(since: start, tries: 72))
+        #expect(standing.state == .failing(since: start, attempts: 72))
         #expect(fail(&standing, at: [days3, days3 + 1]) == [.disabled(.failures)])
         #expect(standing.state == .disabled(.failures, since: start + .seconds(days3)))
     }
@@ -30,7 +30,7 @@ import World
     @Test func successResetsTheFailureCount() {
         var standing = WebhookHealth()
         _ = fail(&standing, at: stride(from: 0, to: days3, by: 3600))
-        #expect(standing.note(.delivered, at: start + .seconds(days3)) == .recovered)
+        #expect(standing.record(.delivered, at: start + .seconds(days3)) == .recovered)
         #expect(standing.state == .working)
         #expect(fail(&standing, at: [days3 + 1]).isEmpty)
     }
@@ -43,25 +43,26 @@ import World
         var standing = WebhookHealth()
         _ = fail(&standing, at: 0..<tries)
         #expect(standing.isDown == (tries >= 3))
-        let change = standing.note(.delivered, at: start + .seconds(seconds))
+        let change = standing.record(.delivered, at: start + .seconds(seconds))
         #expect(change == (isNews ? .recovered : nil))
-        #expect(standing.note(.delivered, at: start + .seconds(seconds + 1)) == nil)
+        #expect(standing.record(.delivered, at: start + .seconds(seconds + 1)) == nil)
     }
 
     @Test func status410DisablesTheEndpointOnce() {
         var standing = WebhookHealth()
-        #expect(standing.note(.gone, at: start) == .disabled(.gone))
-        #expect(standing.note(.gone, at: start) == nil)
+        #expect(standing.record(.unsubscribed, at: start) == .disabled(.gone))
+        #expect(standing.record(.unsubscribed, at: start) == nil)
         #expect(standing.isDisabled)
     }
 
     @Test(
         "What was under way enables nothing",
-        arguments: [.delivered, .gone, .nothing, .failed(isBusy: true, wish: nil)] as [WebhookOutcome.Meaning])
+        arguments: [.delivered, .unsubscribed, .notAttempted, .failed(isOverloaded: true, retryAfter: nil)]
+            as [WebhookOutcome.Meaning])
     func lateOutcomeDoesNotEnableADisabledEndpoint(meaning: WebhookOutcome.Meaning) {
         var standing = WebhookHealth()
         #expect(standing.disable(.operator, at: start) == .disabled(.operator))
-        #expect(standing.note(meaning, at: start + .seconds(days3)) == nil)
+        #expect(standing.record(meaning, at: start + .seconds(days3)) == nil)
         #expect(standing.state == .disabled(.operator, since: start))
     }
 
@@ -76,9 +77,9 @@ import World
     }
 
     @Test func unattemptedWebhookChangesNothing() {
-        var standing = WebhookHealth(.failing(since: start, tries: 2))
-        #expect(standing.note(.nothing, at: start + .seconds(days3)) == nil)
-        #expect(standing.state == .failing(since: start, tries: 2))
+        var standing = WebhookHealth(.failing(since: start, attempts: 2))
+        #expect(standing.record(.notAttempted, at: start + .seconds(days3)) == nil)
+        #expect(standing.state == .failing(since: start, attempts: 2))
     }
 
     @Test func clockSetBackDoesNotDisable() {

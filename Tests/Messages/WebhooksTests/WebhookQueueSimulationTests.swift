@@ -48,7 +48,7 @@ private struct SimulatedEndpoints {
                     !calls.contains(where: { $0.thread == one.thread && $0.rank < one.rank && isOpen($0) })
                 else { continue }
                 calls[call].isHeld = true
-                lines[website].add(.init(call, thread: one.thread, rank: one.rank, failures: one.failures))
+                lines[website].add(.init(call, thread: one.thread, ordinal: one.rank, failures: one.failures))
                 room -= 1
             }
         }
@@ -88,11 +88,11 @@ private struct SimulatedEndpoints {
         for effect in lines[website].end(call, outcome, at: now, chance: chance) {
             switch effect {
             case .delivered(let call): calls[call].due = nil
-            case .again(let call, let due, let failures): putBack(call, due, failures)
+            case .retry(let call, let due, let failures): putBack(call, due, failures)
             case .dead(let call, let failures):
                 putBack(call, nil, failures)
                 calls[call].isDead = true
-            case .shelved(let call, let failures): putBack(call, nil, failures)
+            case .suspended(let call, let failures): putBack(call, nil, failures)
             case .disabled(let reason): notices.append((website, reason))
             case .recovered:
                 for call in calls.indices where calls[call].website == website && !calls[call].isHeld {
@@ -129,7 +129,7 @@ private struct SimulatedEndpoints {
         arguments: [
             (.seconds(15), .unanswered(.timeout)), (.milliseconds(5), .unanswered(.unreachable)),
             (.seconds(14), .answered(status: 200)), (.milliseconds(5), .answered(status: 302)),
-            (.milliseconds(5), .answered(status: 429, wish: .seconds(3600))),
+            (.milliseconds(5), .answered(status: 429, retryAfter: .seconds(3600))),
             (.milliseconds(5), .unanswered(.refusedAddress)), (.milliseconds(5), .answered(status: 410)),
         ] as [(Duration, WebhookOutcome)])
     func endpointsDoNotDelayEachOther(after: Duration, outcome: WebhookOutcome) {
@@ -174,7 +174,7 @@ private struct SimulatedEndpoints {
             return switch chance.number(below: 8) {
             case 0: (after, .answered(status: 500))
             case 1: (.seconds(15), .unanswered(.timeout))
-            case 2: (after, .answered(status: 429, wish: .seconds(Int64(chance.number(below: 200)))))
+            case 2: (after, .answered(status: 429, retryAfter: .seconds(Int64(chance.number(below: 200)))))
             case 3: (after, .unsent)
             default: (after, .answered(status: 200))
             }

@@ -55,17 +55,17 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         var line = Line()
         for entry in entries(0..<6) { line.add(entry) }
         #expect(leaving(&line) == [0, 1, 2, 3])
-        let busy = WebhookOutcome.answered(status: 429, wish: .seconds(600))
+        let busy = WebhookOutcome.answered(status: 429, retryAfter: .seconds(600))
         _ = line.end(0, busy, at: now, chance: 0)
         #expect(line.room(at: now) == 0)
-        let standing = line.standing
-        line.renew()
-        #expect(line.end(1, busy, at: now, chance: 0) == [.again(1, at: now, failures: 0)])
-        #expect(line.end(2, .answered(status: 410), at: now, chance: 0) == [.again(2, at: now, failures: 0)])
+        let standing = line.health
+        line.reset()
+        #expect(line.end(1, busy, at: now, chance: 0) == [.retry(1, at: now, failures: 0)])
+        #expect(line.end(2, .answered(status: 410), at: now, chance: 0) == [.retry(2, at: now, failures: 0)])
         #expect(line.end(3, good, at: now, chance: 0) == [.delivered(3)])
-        #expect(line.standing == standing)
+        #expect(line.health == standing)
         #expect(leaving(&line) == [4, 5])
-        #expect(line.end(4, busy, at: now, chance: 0) == [.again(4, at: now + .seconds(600), failures: 1)])
+        #expect(line.end(4, busy, at: now, chance: 0) == [.retry(4, at: now + .seconds(600), failures: 1)])
     }
 
     @Test func failingEndpointGetsOneWebhookAtATime() {
@@ -88,7 +88,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         var line = Line()
         for entry in entries(0..<6) { line.add(entry) }
         _ = line.next(at: now)
-        #expect(line.end(0, outcome, at: now, chance: 0) == [.again(0, at: Self.soon, failures: 1)])
+        #expect(line.end(0, outcome, at: now, chance: 0) == [.retry(0, at: Self.soon, failures: 1)])
         #expect(leaving(&line) == [1])
         _ = line.end(1, bad, at: now, chance: 0)
         #expect(leaving(&line) == [2])
@@ -102,7 +102,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
     func retryAfterPausesTheEndpointUpToOneHour(wish: Int64, seconds: Int64) {
         var line = line(.init(0), .init(1))
         _ = line.next(at: now)
-        _ = line.end(0, .answered(status: 429, wish: .seconds(wish)), at: now, chance: 0)
+        _ = line.end(0, .answered(status: 429, retryAfter: .seconds(wish)), at: now, chance: 0)
         if seconds > 0 {
             #expect(line.restEnd(at: now) == now + .seconds(seconds))
             #expect(line.room(at: now) == 0)
@@ -119,7 +119,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         for entry in entries(0..<5) { line.add(entry) }
         #expect(leaving(&line) == [0, 1, 2, 3])
         for (call, wish) in [(0, 600), (1, 60)] as [(Int, Int64)] {
-            _ = line.end(call, .answered(status: 503, wish: .seconds(wish)), at: now, chance: 0)
+            _ = line.end(call, .answered(status: 503, retryAfter: .seconds(wish)), at: now, chance: 0)
         }
         #expect(line.restEnd(at: now) == now + .seconds(600))
         // What was on its way before does not end it.
@@ -127,7 +127,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         #expect(leaving(&line) == [])
         // One that a clock which was set back has left far ahead is not the longer one.
         let before = now - .seconds(86_400)
-        _ = line.end(3, .answered(status: 503, wish: .seconds(60)), at: before, chance: 0)
+        _ = line.end(3, .answered(status: 503, retryAfter: .seconds(60)), at: before, chance: 0)
         #expect(line.restEnd(at: before) == before + .seconds(60))
     }
 
@@ -135,8 +135,8 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
 
     @Test func webhooksOfOneChallengeAreSentInOrder() {
         var line = line(
-            .init(3, thread: "a", rank: 2), .init(2, thread: "a", rank: 1), .init(1, thread: "a", rank: 0),
-            .init(9, thread: "b", rank: 5))
+            .init(3, thread: "a", ordinal: 2), .init(2, thread: "a", ordinal: 1), .init(1, thread: "a", ordinal: 0),
+            .init(9, thread: "b", ordinal: 5))
         #expect(leaving(&line) == [1, 9])
         #expect(line.end(1, good, at: now, chance: 0) == [.delivered(1)])
         #expect(leaving(&line) == [2])
@@ -153,18 +153,18 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
 
     @Test func laterWebhooksWaitWithAFailedOne() {
         var line = line(
-            .init(1, thread: "a", rank: 0), .init(2, thread: "a", rank: 1, failures: 3), .init(3, thread: "b"))
+            .init(1, thread: "a", ordinal: 0), .init(2, thread: "a", ordinal: 1, failures: 3), .init(3, thread: "b"))
         #expect(leaving(&line) == [1, 3])
         #expect(
             line.end(1, bad, at: now, chance: 0) == [
-                .again(1, at: Self.soon, failures: 1), .again(2, at: Self.soon, failures: 3),
+                .retry(1, at: Self.soon, failures: 1), .retry(2, at: Self.soon, failures: 3),
             ])
         #expect(leaving(&line) == [])
         #expect(line.underWayCount == 1)
     }
 
     @Test func deadWebhookDoesNotBlockItsChallenge() {
-        var line = line(.init(1, thread: "a", rank: 0, failures: 7), .init(2, thread: "a", rank: 1))
+        var line = line(.init(1, thread: "a", ordinal: 0, failures: 7), .init(2, thread: "a", ordinal: 1))
         #expect(leaving(&line) == [1])
         #expect(line.end(1, bad, at: now, chance: 0) == [.dead(1, failures: 8)])
         #expect(leaving(&line) == [2])
@@ -176,20 +176,20 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         "Outcome by outcome, of a first try and of a last one",
         arguments: [
             (.answered(status: 204), .delivered(1), .delivered(1)),
-            (.answered(status: 302), .again(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
-            (.answered(status: 404), .again(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
-            (.answered(status: 500), .again(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
-            (.unanswered(.timeout), .again(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
-            (.unanswered(.refusedAddress), .again(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
-            (.unanswered(.untrusted), .again(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
+            (.answered(status: 302), .retry(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
+            (.answered(status: 404), .retry(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
+            (.answered(status: 500), .retry(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
+            (.unanswered(.timeout), .retry(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
+            (.unanswered(.refusedAddress), .retry(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
+            (.unanswered(.untrusted), .retry(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
             (
-                .answered(status: 503, wish: .seconds(60)),
-                .again(1, at: Timestamp(seconds: 1_800_000_060), failures: 1), .dead(1, failures: 8)
+                .answered(status: 503, retryAfter: .seconds(60)),
+                .retry(1, at: Timestamp(seconds: 1_800_000_060), failures: 1), .dead(1, failures: 8)
             ),
             // No try, so none is lost.
             (
-                .unsent, .again(1, at: Timestamp(seconds: 1_800_000_001), failures: 0),
-                .again(1, at: Timestamp(seconds: 1_800_000_001), failures: 7)
+                .unsent, .retry(1, at: Timestamp(seconds: 1_800_000_001), failures: 0),
+                .retry(1, at: Timestamp(seconds: 1_800_000_001), failures: 7)
             ),
         ] as [(WebhookOutcome, Effect, Effect)])
     private func outcomeHasItsEffectOnTheWebhook(outcome: WebhookOutcome, first: Effect, last: Effect) {
@@ -207,28 +207,28 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         _ = line.next(at: now)
         #expect(
             line.end(1, .answered(status: 410), at: now, chance: 0) == [
-                .shelved(1, failures: 0), .shelved(3, failures: 2), .disabled(.gone),
+                .suspended(1, failures: 0), .suspended(3, failures: 2), .disabled(.gone),
             ])
         #expect(line.room(at: now) == 0)
         // What was under way comes to its end, and nobody is told twice.
-        #expect(line.end(2, .answered(status: 410), at: now, chance: 0) == [.shelved(2, failures: 0)])
+        #expect(line.end(2, .answered(status: 410), at: now, chance: 0) == [.suspended(2, failures: 0)])
         line.add(.init(4))
         #expect(leaving(&line) == [])
     }
 
     @Test func daysOfFailuresDisableTheEndpointWithOneEvent() {
-        let standing = WebhookHealth(.failing(since: now - .seconds(3 * 86_400), tries: 9))
+        let standing = WebhookHealth(.failing(since: now - .seconds(3 * 86_400), attempts: 9))
         var line = line(.init(1), .init(2, failures: 7), standing: standing)
         #expect(leaving(&line) == [1])
         #expect(
             line.end(1, bad, at: now, chance: 0) == [
-                .shelved(1, failures: 1), .shelved(2, failures: 7), .disabled(.failures),
+                .suspended(1, failures: 1), .suspended(2, failures: 7), .disabled(.failures),
             ])
-        #expect(line.standing.state == .disabled(.failures, since: now))
+        #expect(line.health.state == .disabled(.failures, since: now))
     }
 
     @Test func lastAttemptIsFinalOnADisabledEndpoint() {
-        let standing = WebhookHealth(.failing(since: now - .seconds(3 * 86_400), tries: 9))
+        let standing = WebhookHealth(.failing(since: now - .seconds(3 * 86_400), attempts: 9))
         var line = line(.init(1, failures: 7), standing: standing)
         #expect(leaving(&line) == [1])
         #expect(line.end(1, bad, at: now, chance: 0) == [.dead(1, failures: 8), .disabled(.failures)])
@@ -237,25 +237,25 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
     @Test func operatorDisablesAndEnablesTheEndpoint() {
         var line = line(.init(1), .init(2), .init(3), .init(4), .init(5, failures: 1))
         #expect(leaving(&line) == [1, 2, 3, 4])
-        #expect(line.follow(WebhookHealth(.disabled(.operator, since: now))) == [.shelved(5, failures: 1)])
+        #expect(line.update(WebhookHealth(.disabled(.operator, since: now))) == [.suspended(5, failures: 1)])
         #expect(line.end(1, good, at: now, chance: 0) == [.delivered(1)])
-        #expect(line.end(2, bad, at: now, chance: 0) == [.shelved(2, failures: 1)])
-        #expect(line.end(3, .unsent, at: now, chance: 0) == [.shelved(3, failures: 0)])
-        #expect(line.follow(WebhookHealth()) == [])
+        #expect(line.end(2, bad, at: now, chance: 0) == [.suspended(2, failures: 1)])
+        #expect(line.end(3, .unsent, at: now, chance: 0) == [.suspended(3, failures: 0)])
+        #expect(line.update(WebhookHealth()) == [])
         #expect(line.room(at: now) == 3)
     }
 
     @Test func enablingEndsTheRetryAfterPause() {
         var line = line(.init(1), .init(2))
         _ = line.next(at: now)
-        _ = line.end(1, .answered(status: 429, wish: .seconds(600)), at: now, chance: 0)
-        _ = line.follow(WebhookHealth(.disabled(.operator, since: now)))
-        _ = line.follow(WebhookHealth())
+        _ = line.end(1, .answered(status: 429, retryAfter: .seconds(600)), at: now, chance: 0)
+        _ = line.update(WebhookHealth(.disabled(.operator, since: now)))
+        _ = line.update(WebhookHealth())
         #expect(line.room(at: now) == 4)
     }
 
     @Test func waitingWebhooksAreDueAfterRecovery() {
-        let standing = WebhookHealth(.failing(since: now - .seconds(300), tries: 3))
+        let standing = WebhookHealth(.failing(since: now - .seconds(300), attempts: 3))
         var line = line(.init(1), .init(2), standing: standing)
         #expect(leaving(&line) == [1])
         #expect(line.end(1, good, at: now, chance: 0) == [.delivered(1), .recovered])
@@ -267,7 +267,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         var line = Line()
         for entry in entries(0..<6) { line.add(entry) }
         #expect(leaving(&line).count == 4)
-        #expect(line.release(at: now) == [.again(4, at: now, failures: 0), .again(5, at: now, failures: 0)])
+        #expect(line.release(at: now) == [.retry(4, at: now, failures: 0), .retry(5, at: now, failures: 0)])
         #expect(line.underWayCount == 4)
     }
 }

@@ -10,14 +10,14 @@ import World
 @Suite(.timeLimit(.minutes(5))) struct SMTPClientTests {
     private static let text = "Subject: x\r\n\r\nfirst\r\n.\r\n..two\r\n.three\r\nlast\r\n"
 
-    private func mail(_ text: String = text, deadline: Duration = patience) -> SMTPTransfer {
+    private func mail(_ text: String = text, deadline: Duration = timeout) -> SMTPTransfer {
         SMTPTransfer(from: "login@example.com", to: "bob@example.org", data: Array(text.utf8), deadline: deadline)
     }
 
     private func server(_ test: TestMailServer, _ scheme: String = "smtp") throws -> SMTPServer {
         var server = SMTPServer(try #require(SMTPAddress("\(scheme)://localhost:\(test.port)")))
         server.name = "relay.example.com"
-        server.connectTimeout = patience
+        server.connectTimeout = timeout
         return server
     }
 
@@ -93,7 +93,7 @@ import World
         let outcomes = try await with(server) { [mail] client in
             await withTaskGroup(of: Bool.self) { group in
                 for _ in 0..<30 {
-                    group.addTask { (try? await onLoop(client, mail(Self.text, patience)).get()) != nil }
+                    group.addTask { (try? await onLoop(client, mail(Self.text, timeout)).get()) != nil }
                 }
                 return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
             }
@@ -167,7 +167,7 @@ import World
     func malformedReplyAfterTheFinalDotIsAmbiguous(_ answer: String) async throws {
         let test = try await TestMailServer.start { $0.faults = [.dot: [.answer(answer)]] }
         // Long enough for a slow machine to come to the dot, where nothing more comes.
-        let deadline = answer.hasPrefix("250-") ? Duration.seconds(4) : patience
+        let deadline = answer.hasPrefix("250-") ? Duration.seconds(4) : timeout
         let failure = try failure(try await send(try server(test), mail(deadline: deadline)).first)
         #expect(failure.mayHaveArrived)
         #expect(failure.stage == .content)
@@ -187,7 +187,7 @@ import World
         let test = try await TestMailServer.start()
         let server = try server(test)
         try await with(server) { [mail] client in
-            _ = await client.send(mail(Self.text, patience))
+            _ = await client.send(mail(Self.text, timeout))
             test.freeze()
         }
     }
@@ -203,13 +203,13 @@ import World
             let outcome = Mutex<Result<SMTPReply, SMTPFailure>?>(nil)
             let ended = AsyncStream<Void>.makeStream()
             loop?.spawn {
-                let result = await stuck.send(mail(Self.text, patience))
+                let result = await stuck.send(mail(Self.text, timeout))
                 outcome.withLock { $0 = result }
                 ended.continuation.finish()
             }
             try? await slow.hears(.sender)
             let client = SMTPClient(server, time: SystemTime())
-            let quick = await client.send(mail(Self.text, patience))
+            let quick = await client.send(mail(Self.text, timeout))
             client.close()
             let wasWaiting = outcome.withLock { $0 == nil }
             stuck.close()
@@ -236,10 +236,10 @@ import World
                     ended.continuation.yield()
                 }
             }
-            send(patience)
+            send(timeout)
             try? await test.hears(.sender)
             send(.milliseconds(50))
-            send(patience)
+            send(timeout)
             var steps = ended.stream.makeAsyncIterator()
             await steps.next()
             await steps.next()

@@ -13,7 +13,7 @@ import World
         defer { group.stopAndJoin() }
         let client = SMTPClient(server, time: SystemTime())
         let mail = SMTPTransfer(
-            from: "a@example.com", to: "b@example.com", data: Array("x\r\n".utf8), deadline: patience)
+            from: "a@example.com", to: "b@example.com", data: Array("x\r\n".utf8), deadline: timeout)
         let result = await group.loops[0].perform { await client.send(mail) }
         client.close()
         return result
@@ -23,7 +23,7 @@ import World
         _ test: TestMailServer, _ scheme: String = "smtp", password: String? = nil, trusts: Bool = true
     ) throws -> SMTPServer {
         var server = SMTPServer(try #require(SMTPAddress("\(scheme)://localhost:\(test.port)")))
-        server.connectTimeout = patience
+        server.connectTimeout = timeout
         if trusts { server.extraTrust = test.authority }
         server.login = password.map { SMTPServer.Login(username: "relay", password: Secret(utf8: $0)) }
         return server

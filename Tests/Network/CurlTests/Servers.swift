@@ -12,7 +12,7 @@ import World
 
 @testable import Curl
 
-let patience = Duration.seconds(120)
+let timeout = Duration.seconds(120)
 
 /// Answers over HTTP/2 as the test says.
 struct Answering: Handler {
@@ -84,7 +84,7 @@ struct Fixture: Sendable {
             var options = WebClientOptions()
             options.addresses = .none
             options.extraTrust = pem
-            options.connectTimeout = patience
+            options.connectTimeout = timeout
             change(&options)
             do {
                 let client = try WebClient(loop: loop, options: options)

@@ -8,7 +8,7 @@ import Testing
 
 /// What those need who are called by TransferURLTests that an operator has written for others: websites.
 @Suite struct WebClientOptionTests {
-    private func transfer(_ url: String, deadline: Duration = patience) throws -> Transfer {
+    private func transfer(_ url: String, deadline: Duration = timeout) throws -> Transfer {
         Transfer(
             method: "POST", url: try #require(TransferURL(url)), body: Array("words".utf8), deadline: deadline,
             answerBytes: 1000)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite struct WebClientTests {
     private func transfer(
-        _ url: String, _ method: String = "POST", body: String = "words", deadline: Duration = patience,
+        _ url: String, _ method: String = "POST", body: String = "words", deadline: Duration = timeout,
         answerBytes: Int = 65_536
     ) throws -> Transfer {
         Transfer(
@@ -224,8 +224,8 @@ import Testing
 
     @Test func missingAnswerEndsAtTheDeadline() async throws {
         try await Fixture.with { scene in
-            let never = Reply.later(deadline: patience, late: Response(status: 503)) {
-                await EventLoop.current?.sleep(for: patience)
+            let never = Reply.later(deadline: timeout, late: Response(status: 503)) {
+                await EventLoop.current?.sleep(for: timeout)
                 return .response(Response(status: 200))
             }
             try await scene.serving({ _ in never }) { _, port in

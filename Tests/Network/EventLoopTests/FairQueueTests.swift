@@ -44,7 +44,7 @@ struct FairQueueTests {
         for number in 0..<4 { queue.append(Item(owner: 0, number: number), of: 0) }
         queue.append(Item(owner: 1, number: 0), of: 1)
         let first = taken(&queue, 3)
-        for item in first.reversed() { queue.putBack(item, of: item.owner) }
+        for item in first.reversed() { queue.requeue(item, of: item.owner) }
         #expect(queue.count == 5)
         let order = taken(&queue, 5)
         #expect(order.filter { $0.owner == 0 }.map(\.number) == [0, 1, 2, 3])
@@ -87,7 +87,7 @@ struct FairQueueTests {
             case 4:
                 guard let item = queue.popFirst() else { continue }
                 #expect(lines[item.owner]?.first == item)
-                queue.putBack(item, of: item.owner, cost: 5)
+                queue.requeue(item, of: item.owner, cost: 5)
             default:
                 let shown = queue.first
                 guard let item = queue.popFirst() else {

@@ -80,7 +80,7 @@ import World
 
     @Test func silentConnectionIsClosed() async throws {
         var limits = PageLimits()
-        limits.patience = .milliseconds(100)
+        limits.timeout = .milliseconds(100)
         let rig = try await Rig(Mirror(), limits: limits)
         for begun in ["", "GET / HTT", "GET / HTTP/1.1\r\nHost: localhost:\(rig.port)\r\nX-", "POST / HTTP/1.1\r\n"] {
             // Ends because the server closes: the script's own patience is a minute, and then it fails.
@@ -98,7 +98,7 @@ import World
     /// Silence would be noticed by any server: this one is never silent.
     @Test func slowClientIsDisconnected() async throws {
         var limits = PageLimits()
-        limits.patience = .milliseconds(300)
+        limits.timeout = .milliseconds(300)
         let rig = try await Rig(Mirror(), limits: limits)
         let script = """
             import socket, sys
@@ -146,7 +146,7 @@ import World
 
     @Test func malformedRequestIsHarmless() async throws {
         var limits = PageLimits()
-        limits.patience = .seconds(10)
+        limits.timeout = .seconds(10)
         let rig = try await Rig(Mirror(), limits: limits)
         let host = "Host: localhost:\(rig.port)\r\n"
         let long = String(repeating: "y", count: 100_000)

@@ -260,7 +260,7 @@ struct AdmissionTableTests {
         let slots = (0..<(limits.introductions + 3)).compactMap { _ in admissions.admit(nil) }
         #expect(admissions.table.counts.introducing == limits.introductions && admissions.history.count == 3)
         guard let last = slots.last else { return }
-        let decision = admissions.table.introduced(last, as: source("192.0.2.1"), at: admissions.now)
+        let decision = admissions.table.proxyHeaderRead(last, as: source("192.0.2.1"), at: admissions.now)
         #expect(decision == .admitted(slot: last, ended: []))
         #expect(admissions.table.counts.introducing == limits.introductions - 1)
         #expect(admissions.table.count(of: source("192.0.2.1")) == 1)
@@ -302,7 +302,9 @@ struct AdmissionTableTests {
                 }
             case 4 where !open.isEmpty:
                 let slot = open[pick(open.count)]
-                if case .admitted(_, let ended) = table.introduced(slot, as: source(number: 256 + pick(9)), at: now) {
+                if case .admitted(_, let ended) = table.proxyHeaderRead(
+                    slot, as: source(number: 256 + pick(9)), at: now)
+                {
                     take(ended)
                 }
             case 5 where !open.isEmpty: table.requested(open[pick(open.count)], at: now)

@@ -179,7 +179,7 @@ struct ExchangeTests {
         let wait = TestWait()
         let outcome = held(wait) { Response(status: 200) }
         let exchange = bench.start { outcome }
-        bench.loop.asCurrent { exchange.value.holdNoMore() }
+        bench.loop.asCurrent { exchange.value.finishHolding() }
         wait.fire()
         bench.pass(.seconds(60))
         #expect(wait.cancelled.current == 1)
@@ -194,7 +194,7 @@ struct ExchangeTests {
             await bench.loop.sleep(for: .seconds(1))
             return outcome
         }
-        bench.loop.asCurrent { exchange.value.holdNoMore() }
+        bench.loop.asCurrent { exchange.value.finishHolding() }
         #expect(bench.answers.current == [])
         bench.pass(.seconds(1))
         #expect(wait.armed.current == 0)

@@ -214,10 +214,10 @@ struct BurstTests {
         var said: [Int?] = []
         for pause in [0, 9, 0, 1, 0] {
             time.advance(by: .seconds(pause))
-            said.append(burst.note(at: time.instant()))
+            said.append(burst.record(at: time.instant()))
         }
         #expect(said == [1, nil, nil, 3, nil])
         time.advance(by: .seconds(10))
-        #expect(burst.note(5, at: time.instant()) == 6)
+        #expect(burst.record(5, at: time.instant()) == 6)
     }
 }

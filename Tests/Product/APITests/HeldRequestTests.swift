@@ -23,7 +23,7 @@ struct HeldRequestTests {
             answers == "website" ? ["token": .string(token)] : ["challenge": .string(challenge)]
         let held = try await hold(rig, shop.request("POST", "/auth", about, fields: wait))
         #expect(held.duration == .seconds(30))
-        #expect(rig.relay.relay.waits.count == 1)
+        #expect(rig.relay.relay.heldRequests.count == 1)
         async let told = rig.end(held)
         if answers == "website" {
             #expect(await shop.send("POST", "/success", about).status == 200)
@@ -33,7 +33,7 @@ struct HeldRequestTests {
         let response = await told
         #expect(response["login"] == "success")
         #expect(response.fields["preference-applied"] == "wait=30")
-        #expect(rig.relay.relay.waits.count == 0)
+        #expect(rig.relay.relay.heldRequests.count == 0)
     }
 
     @Test(arguments: [StoreKind.file, .mariadb], [true, false])
@@ -49,7 +49,7 @@ struct HeldRequestTests {
         try await elsewhere.relay.on { relay in await relay.watch() }
         #expect(await phone.send("POST", "/failure", about).status == 200)
         try await elsewhere.relay.on { relay in await relay.watch() }
-        #expect(elsewhere.relay.relay.waits.isEmpty)
+        #expect(elsewhere.relay.relay.heldRequests.isEmpty)
         guard !goesAway else { return }
         let told = await elsewhere.end(held)
         #expect(told["login"] == "failure" && told["reason"] == "denied")
@@ -86,7 +86,7 @@ struct HeldRequestTests {
         let told = await rig.giveUp(last)
         #expect(told["login"] == "failure")
         #expect(told["reason"] == "expired")
-        #expect(rig.relay.relay.waits.count == 0)
+        #expect(rig.relay.relay.heldRequests.count == 0)
         // An end is told at once.
         #expect(await shop.send("POST", "/auth", about, fields: wait)["reason"] == "expired")
     }
@@ -143,7 +143,7 @@ struct HeldRequestTests {
             #expect(seconds == "0")
             #expect(response.fields["preference-applied"] == "wait=0")
         }
-        #expect(rig.relay.relay.waits.count == 0)
+        #expect(rig.relay.relay.heldRequests.count == 0)
     }
 
     @Test(arguments: ["wait", "wait=", "wait=x", "wait=-1", "wait=99999999999999999999", "waiting=5", ""])

@@ -113,7 +113,7 @@ struct IdempotencyTests {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.register("bob")
-        try await rig.relay.on { await $0.keep() }
+        try await rig.relay.on { await $0.runHeartbeat() }
         #expect(await shop.send("POST", "/login", ["username": "bob"], fields: key("k")).status == 201)
         // As it stands after a failure of the store that took the end of the first request with it: held by the relay,
         // which lives, and run by nobody.
@@ -127,7 +127,7 @@ struct IdempotencyTests {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.register("bob")
-        try await rig.relay.on { await $0.keep() }
+        try await rig.relay.on { await $0.runHeartbeat() }
         let answers = await withTaskGroup(of: Int.self) { group in
             for _ in 0..<20 {
                 group.addTask {

@@ -48,7 +48,7 @@ import Testing
             + route.path.segments.map { segment in
                 switch segment {
                 case .word(let word): word
-                case .place(let name): places[name] ?? nothing
+                case .parameter(let name): places[name] ?? nothing
                 }
             }.joined(separator: "/")
     }

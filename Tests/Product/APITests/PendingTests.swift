@@ -111,7 +111,7 @@ struct PendingTests {
         #expect(await step(shop, challenge)?["state"] == "queued")
         #expect(challenges(await phone.send("POST", "/pending")) == [challenge])
         rig.relay.time.advance(by: .seconds(3))
-        _ = try await rig.relay.on { relay in await relay.attend() }
+        _ = try await rig.relay.on { relay in await relay.processDueEntries() }
         await rig.relay.settled()
         #expect(rig.relay.pushes.sent.count == 2)
         #expect(await step(shop, challenge)?["state"] == "seen")
@@ -127,7 +127,7 @@ struct PendingTests {
         let woken = await rig.end(held)
         #expect(challenges(woken) == [challenge])
         #expect(woken.fields["preference-applied"] == "wait=30")
-        #expect(rig.relay.relay.waits.count == 0)
+        #expect(rig.relay.relay.heldRequests.count == 0)
         // What is there is told at once, as often as it is asked for …
         for _ in 0..<2 {
             let again = await phone.send("POST", "/pending", fields: wait)
@@ -144,7 +144,7 @@ struct PendingTests {
         #expect(challenges(await rig.end(last)) == [])
         // What is known and gone is news as well.
         #expect(challenges(await phone.send("POST", "/pending", known, fields: wait)) == [])
-        #expect(rig.relay.relay.waits.count == 0)
+        #expect(rig.relay.relay.heldRequests.count == 0)
     }
 
     /// The relay hears of its own logins a second time, with those of its neighbours: by then they may be over.
@@ -161,10 +161,10 @@ struct PendingTests {
         try await rig.relay.on { relay in await relay.watch() }
         guard case .held(let again) = await rig.wake(held) else { throw RigFailure("told of nothing") }
         #expect(again.duration == .seconds(26))
-        #expect(rig.relay.relay.waits.count == 1)
+        #expect(rig.relay.relay.heldRequests.count == 1)
         let (next, _) = try await shop.login("bob")
         #expect(challenges(await rig.end(again)) == [next])
-        #expect(rig.relay.relay.waits.isEmpty)
+        #expect(rig.relay.relay.heldRequests.isEmpty)
     }
 
     /// Who is woken for nothing gives way to who came meanwhile: the newest of a phone waits, and nobody else.
@@ -181,7 +181,7 @@ struct PendingTests {
         let second = try await hold(rig, phone.request("POST", "/pending", fields: wait))
         guard case .response(let told) = await rig.wake(first) else { throw RigFailure("took the newer one's place") }
         #expect(challenges(told) == [])
-        #expect(rig.relay.relay.waits.count == 1)
+        #expect(rig.relay.relay.heldRequests.count == 1)
         let (next, _) = try await shop.login("bob")
         #expect(challenges(await rig.end(second)) == [next])
     }
@@ -199,7 +199,7 @@ struct PendingTests {
         #expect(held.duration == .seconds(10))
         rig.relay.time.advance(by: .seconds(10))
         #expect(challenges(await rig.giveUp(held)) == [])
-        #expect(rig.relay.relay.waits.count == 0)
+        #expect(rig.relay.relay.heldRequests.count == 0)
     }
 
     @Test func newestHeldPollOfAPhoneWins() async throws {
@@ -211,13 +211,13 @@ struct PendingTests {
         let first = try await hold(rig, phone.request("POST", "/pending", fields: wait))
         let second = try await hold(rig, phone.request("POST", "/pending", fields: wait))
         #expect(challenges(await rig.end(first)) == [])
-        #expect(rig.relay.relay.waits.count == 2)
+        #expect(rig.relay.relay.heldRequests.count == 2)
         // Who does not wait ends nobody's waiting.
         #expect(challenges(await phone.send("POST", "/pending")) == [])
-        #expect(rig.relay.relay.waits.count == 2)
+        #expect(rig.relay.relay.heldRequests.count == 2)
         let (challenge, _) = try await shop.login("bob")
         #expect(challenges(await rig.end(second)) == [challenge])
-        #expect(rig.relay.relay.waits.count == 1)
+        #expect(rig.relay.relay.heldRequests.count == 1)
         others.wait.cancel()
     }
 
@@ -269,16 +269,16 @@ struct PendingTests {
             await rig.relay.loop.perform { held.wait.arm { woken.withLock { $0.append(number) } } }
             holds[number] = held
         }
-        #expect(rig.relay.relay.waits.count == count)
+        #expect(rig.relay.relay.heldRequests.count == count)
         let (challenge, _) = try await shop.login("user-500")
         #expect(woken.withLock { $0 } == [500])
-        #expect(rig.relay.relay.waits.count == count - 1)
+        #expect(rig.relay.relay.heldRequests.count == count - 1)
         let finish = try #require(holds[500]).finish
         guard case .response(let woken) = await rig.relay.loop.perform({ await finish() }) else {
             throw RigFailure("still held")
         }
         #expect(challenges(woken) == [challenge])
         for held in holds.values { held.wait.cancel() }
-        #expect(rig.relay.relay.waits.count == 0)
+        #expect(rig.relay.relay.heldRequests.count == 0)
     }
 }

@@ -104,7 +104,7 @@ struct ProofCostTests {
         let keys = PhoneKeyCache(most: 64)
         let now = Instant(nanoseconds: 1)
         for number in 0..<10_000 {
-            keys.note([UInt8(number & 255), UInt8(number >> 8)], isKnown: number.isMultiple(of: 2), at: now)
+            keys.remember([UInt8(number & 255), UInt8(number >> 8)], isKnown: number.isMultiple(of: 2), at: now)
         }
         #expect(keys.count <= 128)
         #expect(keys.answer(to: [0x0f, 0x27], at: now) == .unknown)

@@ -121,7 +121,7 @@ struct QuotaTests {
         }
         let refused = await flood.send("POST", "/auth", about, fields: wait)
         #expect(refused.status == 429 && refused.fields["retry-after"] == "1")
-        #expect(rig.relay.relay.waits.count == 3)
+        #expect(rig.relay.relay.heldRequests.count == 3)
         #expect(limited(rig, "held") == 1)
         // Without waiting it is answered, and another website waits as ever.
         #expect(await flood.send("POST", "/auth", about)["login"] == "wait")
@@ -136,7 +136,7 @@ struct QuotaTests {
         #expect(await phone.send("POST", "/success", about).status == 200)
         for hold in holds + [next] { #expect(await rig.end(hold)["login"] == "success") }
         holds = []
-        #expect(rig.relay.relay.waits.count == 1)
+        #expect(rig.relay.relay.heldRequests.count == 1)
     }
 
     @Test(arguments: [StoreKind.file, .mariadb])

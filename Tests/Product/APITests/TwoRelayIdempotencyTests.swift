@@ -18,7 +18,7 @@ import World
     private func pair() async throws -> (APIRig, APIRig) {
         let one = try await APIRig(.mariadb)
         let two = try await APIRig(beside: one)
-        for rig in [one, two] { try await rig.relay.on { await $0.keep() } }
+        for rig in [one, two] { try await rig.relay.on { await $0.runHeartbeat() } }
         one.relay.time.advance(by: .seconds(10))
         return (one, two)
     }
@@ -27,10 +27,10 @@ import World
 
     /// The second one judges the first by its beat, which moves no more.
     private func bury(by rig: APIRig) async throws {
-        try await rig.relay.on { await $0.keep() }
+        try await rig.relay.on { await $0.runHeartbeat() }
         for _ in 0..<10 {
             rig.relay.time.advance(by: .seconds(1))
-            try await rig.relay.on { await $0.keep() }
+            try await rig.relay.on { await $0.runHeartbeat() }
         }
         #expect(try rig.relay.count("SELECT count(*) FROM relay") == 1)
     }
@@ -74,7 +74,7 @@ import World
         _ = try await shop.register("bob")
         let mortal = try one.beside { sql in Self.ends(sql) }
         let before = Site(rig: mortal, certificate: shop.certificate)
-        try await mortal.relay.on { [api = mortal.api] _ in await api.relay.keep() }
+        try await mortal.relay.on { [api = mortal.api] _ in await api.relay.runHeartbeat() }
         _ = await before.send("POST", "/login", ["username": "bob"], fields: key("k"))
         #expect(try one.relay.count("SELECT count(*) FROM challenge") == 1)
         let running = await there.send("POST", "/login", ["username": "bob"], fields: key("k"))
@@ -99,7 +99,7 @@ import World
         for user in users { _ = try await shop.register(user) }
         let isAway = Mutex(true)
         let deaf = try one.beside { sql in isAway.withLock { $0 } && Self.ends(sql) }
-        try await deaf.relay.on { [api = deaf.api] _ in await api.relay.keep() }
+        try await deaf.relay.on { [api = deaf.api] _ in await api.relay.runHeartbeat() }
         var asked: [Response] = []
         for user in users {
             asked.append(
@@ -110,7 +110,7 @@ import World
         // Not while it is away; and not with the beat, which is not to wait for it.
         try await deaf.relay.on { [api = deaf.api] _ in await api.relay.releaseLeft() }
         isAway.withLock { $0 = false }
-        try await deaf.relay.on { [api = deaf.api] _ in await api.relay.keep() }
+        try await deaf.relay.on { [api = deaf.api] _ in await api.relay.runHeartbeat() }
         #expect(await there.send("POST", "/login", ["username": "bob"], fields: key("bob")).status == 409)
         try await deaf.relay.on { [api = deaf.api] _ in await api.relay.releaseLeft() }
         for (user, asked) in zip(users, asked) {

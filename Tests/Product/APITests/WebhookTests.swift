@@ -33,7 +33,7 @@ struct WebhookTests {
             rig.relay.time.advance(by: .seconds(3600))
             _ = await shop.send("POST", "/auth", ["challenge": .string(challenge)])
         }
-        try await rig.relay.on { relay in await relay.attendCalls() }
+        try await rig.relay.on { relay in await relay.deliverWebhooks() }
         await rig.relay.settled()
         let told = try rig.relay.calls.sent.compactMap { try JSONReader.read($0.body).object }
             .filter { $0["type"] == "login.decided" }

@@ -128,19 +128,19 @@ import World
         let scene = try await Fixture(kind)
         let rig = scene.rig
         rig.time.advance(by: .seconds(90))
-        try await rig.on { relay in await relay.tidy() }
+        try await rig.on { relay in await relay.deleteExpiredRows() }
         #expect(rig.registry.number("twoefay_outbox_late_seconds") == 90)
         #expect(rig.registry.number("twoefay_outbox_dead") == 0)
         rig.mails.answer(.refused("550 no such user"))
         try await rig.round(after: .zero)
-        try await rig.on { relay in await relay.tidy() }
+        try await rig.on { relay in await relay.deleteExpiredRows() }
         #expect(rig.registry.number("twoefay_outbox_late_seconds") == 0)
         #expect(rig.registry.number("twoefay_outbox_dead") == 1)
         rig.time.advance(by: Relay.deadFor)
-        try await rig.on { relay in await relay.tidy() }
+        try await rig.on { relay in await relay.deleteExpiredRows() }
         #expect(try scene.mails() == 1)
         rig.time.advance(by: .seconds(1))
-        try await rig.on { relay in await relay.tidy() }
+        try await rig.on { relay in await relay.deleteExpiredRows() }
         #expect(try scene.mails() == 0)
     }
 
@@ -158,7 +158,7 @@ import World
         let other = try scene.rig.another()
         let errand = try #require(
             OutboxEntryID(try scene.rig.text("SELECT lower(hex(id)) FROM outbox WHERE kind = 'mail'")))
-        try await scene.rig.on { _ in await other.convey(errand) }
+        try await scene.rig.on { _ in await other.deliver(errand) }
         #expect(try scene.mails() == 0)
         #expect(
             try scene.rig.count(

@@ -253,7 +253,7 @@ import World
                         if number % 2 == 0 {
                             await relay.advance(asked.challenge, because: .due)
                         } else {
-                            await relay.attend()
+                            await relay.processDueEntries()
                         }
                     }
                 }

@@ -71,7 +71,7 @@ import World
         _ = try await cast.ask()
         #expect(try await cast.told(asked).reason == .expired)
         #expect(try cast.rig.count("SELECT count(*) FROM challenge WHERE reason = 'superseded'") == 0)
-        try await cast.rig.on { relay in await relay.attend() }
+        try await cast.rig.on { relay in await relay.processDueEntries() }
         await cast.rig.settled()
         #expect(try await cast.told(asked).reason == .expired)
     }
@@ -95,7 +95,7 @@ import World
         try await rig.on { relay in try await relay.unbind(by: phone) }
         #expect(try await person.told(approval).reason == .expired)
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'challenge.ended'") == 0)
-        try await rig.on { relay in await relay.attend() }
+        try await rig.on { relay in await relay.processDueEntries() }
         await rig.settled()
         #expect(try await person.told(approval).reason == .expired)
     }
@@ -124,7 +124,7 @@ import World
     @Test func unknownEndAnswersTheHeldRequest() async throws {
         let cast = try await TwoWebsitesFixture(.memory)
         let asked = try await cast.ask()
-        let ticket = cast.rig.relay.waits.ticket(for: .challenge(asked.challenge))
+        let ticket = cast.rig.relay.heldRequests.ticket(for: .challenge(asked.challenge))
         let life = ChallengeLife(state: .cancelled, decision: nil, reason: .cancelled, expiresAt: asked.expiresAt)
         let closing = ChallengeEnd(
             challenge: asked.challenge, life: life, event: "challenge.cancelled", at: cast.rig.time.now())
@@ -133,7 +133,7 @@ import World
         await #expect(throws: Refusal.unavailable) {
             try await cast.rig.on { relay in try await relay.end(closing, as: relay.operations.new()) }
         }
-        #expect(cast.rig.relay.waits.count == 0)
+        #expect(cast.rig.relay.heldRequests.count == 0)
         ticket.cancel()
     }
 

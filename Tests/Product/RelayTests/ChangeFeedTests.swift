@@ -199,7 +199,7 @@ struct ChangeFeedTests {
         var now = Instant(nanoseconds: 1)
         marks.skip(to: 0, at: now)
         for second in Int64(0)..<100 {
-            for number in 1...Int64(10) { _ = marks.note(second * 10 + number) }
+            for number in 1...Int64(10) { _ = marks.record(second * 10 + number) }
             now = now + .seconds(1)
             marks.swept(at: now)
         }

@@ -27,7 +27,7 @@ import World
         func look() async throws { try await away.on { relay in await relay.watch() } }
 
         func wait(for events: HeldRequests.Event...) -> Woken {
-            Woken(away.relay.waits.ticket(for: events))
+            Woken(away.relay.heldRequests.ticket(for: events))
         }
 
         /// Not woken until the other relay has looked, and woken then.
@@ -35,7 +35,7 @@ import World
             #expect(!woken.contains { $0.isWoken })
             try await look()
             #expect(woken.allSatisfy { $0.isWoken })
-            #expect(away.relay.waits.isEmpty)
+            #expect(away.relay.heldRequests.isEmpty)
         }
     }
 
@@ -75,7 +75,7 @@ import World
             try await rig.on { [shop = cast.shop] relay in try await relay.cancel(asked.challenge, by: shop) }
         case .expired:
             rig.time.advance(by: .seconds(300))
-            try await rig.on { relay in await relay.attend() }
+            try await rig.on { relay in await relay.processDueEntries() }
             await rig.settled()
         case .superseded: _ = try await cast.ask()
         // As the operator's tool does it, which is a process of its own.
@@ -104,7 +104,7 @@ import World
         #expect(!again.isWoken)
         others.ticket.cancel()
         again.ticket.cancel()
-        #expect(stage.away.relay.waits.isEmpty)
+        #expect(stage.away.relay.heldRequests.isEmpty)
     }
 
     /// Nobody is asked, so there is nothing that a phone could show.
@@ -197,7 +197,7 @@ import World
         let asked = try await rig.on { rig in
             try await rig.login(LoginRequest(subject: .token(ada.user)), by: shop, as: rig.operations.new())
         }
-        let woken = Woken(relay.waits.ticket(for: .challenge(asked.challenge)))
+        let woken = Woken(relay.heldRequests.ticket(for: .challenge(asked.challenge)))
         _ = rig.sink.drain()
         isAway.withLock { $0 = true }
         try await rig.on { rig in try await rig.cancel(asked.challenge, by: shop) }

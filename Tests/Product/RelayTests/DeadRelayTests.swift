@@ -27,8 +27,8 @@ import World
         try rig.execute("UPDATE outbox SET holder = x'00000000000000000000000000000001' WHERE kind = 'push'")
         rig.time.advance(by: .seconds(2))
         try await rig.on { relay in
-            await relay.keep()
-            await relay.attend()
+            await relay.runHeartbeat()
+            await relay.processDueEntries()
         }
         await rig.settled()
         #expect(rig.pushes.sent.count == 2)
@@ -41,7 +41,7 @@ import World
         try rig.execute("INSERT INTO relay (id, beat, started_at) VALUES (\(other), 0, '2027-01-01 00:00:00.000')")
         try rig.execute("UPDATE outbox SET holder = \(other) WHERE kind = 'push'")
         rig.time.advance(by: .seconds(2))
-        try await rig.on { relay in await relay.attend() }
+        try await rig.on { relay in await relay.processDueEntries() }
         await rig.settled()
         #expect(rig.pushes.sent.count == 1)
     }

@@ -56,8 +56,8 @@ import World
     private func round(_ rig: RelayRig) async throws {
         rig.time.advance(by: .seconds(1))
         try await rig.on { relay in
-            await relay.keep()
-            await relay.attend()
+            await relay.runHeartbeat()
+            await relay.processDueEntries()
         }
         await rig.settled()
     }
@@ -73,7 +73,7 @@ import World
             var step: ChallengeRow.Step?
             while step?.state != .undeliverable, rig.time.now() <= end {
                 try await round(rig)
-                step = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }.steps.first
+                step = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }.steps.first
             }
             #expect(step?.state == .undeliverable && step?.reason == trouble.reason, "\(trouble): \(step as Any)")
             #expect(try #require(step).at <= end, "\(trouble)")
@@ -104,7 +104,7 @@ import World
         let sent = rig.pushes.sent
         #expect(sent.count == 2)
         #expect(sent.last?.deliverBy == asked.expiresAt - .seconds(60 - 25 - 1 - 9))
-        let steps = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }.steps
+        let steps = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }.steps
         #expect(steps.map(\.state) == [outcome == .accepted ? .sent : .undeliverable])
     }
 

@@ -74,7 +74,7 @@ import World
         let (lost, other) = (scene.phones[0].credential, scene.phones[1].credential)
         // It has a request held, and a push under way that the push service did not take yet.
         let woken = Mutex(false)
-        let ticket = rig.relay.waits.ticket(for: .phone(lost.id))
+        let ticket = rig.relay.heldRequests.ticket(for: .phone(lost.id))
         ticket.arm { woken.withLock { $0 = true } }
         rig.pushes.answer(
             .retryAfter(.seconds(5), reason: "busy"), .retryAfter(.seconds(5), reason: "busy"))
@@ -90,7 +90,7 @@ import World
         await #expect(throws: Refusal.self) { try await person.decide(asked.challenge, .approve, by: lost) }
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 1)
         rig.time.advance(by: .seconds(10))
-        try await rig.on { relay in await relay.attend() }
+        try await rig.on { relay in await relay.processDueEntries() }
         await rig.settled()
         #expect(rig.pushes.sent.map(\.deviceToken).suffix(1) == ["push-1"] && rig.pushes.sent.count == 3)
         // The other one goes on.
@@ -120,8 +120,8 @@ import World
         await rig.settled()
         let woken = Mutex(0)
         let count: @Sendable () -> Void = { woken.withLock { $0 += 1 } }
-        rig.relay.waits.ticket(for: .challenge(open)).arm(count)
-        rig.relay.waits.ticket(for: .user(lost.user)).arm(count)
+        rig.relay.heldRequests.ticket(for: .challenge(open)).arm(count)
+        rig.relay.heldRequests.ticket(for: .user(lost.user)).arm(count)
         try await farewell.take(scene)
         #expect(try await person.told(open).reason == .cancelled)
         #expect(woken.withLock { $0 } == 2)

@@ -31,22 +31,22 @@ import World
             let life = Life(until: moment)
             let store = try life.store(at: place.url)
             let relay = try rig.relay(over: store, mail: life.courier(before: rig.mails))
-            try await rig.on { _ in await relay.keep() }
+            try await rig.on { _ in await relay.runHeartbeat() }
             // Every other one is a login's own, and the rest is taken up by a round.
             let isOwn = round % 2 == 0 && moment != .beforeItsClaim && moment != .afterItsClaim
             let errand = try await post.write(of: relay)
             if isOwn {
-                try await rig.on { _ in relay.carry(errand) }
+                try await rig.on { _ in relay.startDelivery(errand) }
             } else {
                 rig.time.advance(by: Relay.messageLease + .seconds(1))
-                try await rig.on { _ in await relay.attend() }
+                try await rig.on { _ in await relay.processDueEntries() }
             }
             await rig.settled()
             #expect(life.isOver, "\(moment)")
             // Its beat stands still, and it is found dead.
             for _ in 0..<5 {
                 rig.time.advance(by: .seconds(2))
-                try await rig.on { relay in await relay.keep() }
+                try await rig.on { relay in await relay.runHeartbeat() }
             }
             try await rig.round(after: .zero)
             store.close()

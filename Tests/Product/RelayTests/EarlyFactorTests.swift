@@ -59,7 +59,7 @@ import World
             let came = try await ada.rig.on { relay in
                 let user = try await relay.user(named: "ada", of: ada.website)
                 return try await relay.store.confirm(
-                    waiting, of: user.id, failures: 0, counter: 1, hasWord: hasWord, at: ada.rig.time.now(),
+                    waiting, of: user.id, failures: 0, counter: 1, isVouchedFor: hasWord, at: ada.rig.time.now(),
                     as: relay.operations.new())
             }
             #expect(came == written)

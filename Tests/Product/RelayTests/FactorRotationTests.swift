@@ -108,14 +108,14 @@ import World
         }
         try await count()
         // One relay knows the new key, then both; nothing changes under either.
-        one.adopt(try Sealer(keys: [Self.new(next: true), Self.old]))
+        one.replace(try Sealer(keys: [Self.new(next: true), Self.old]))
         try await scene.reseal(one)
         try await scene.reseal(two)
         #expect(try await scene.keys() == ["1": 5])
         try await count()
-        two.adopt(try Sealer(keys: [Self.new(next: true), Self.old]))
+        two.replace(try Sealer(keys: [Self.new(next: true), Self.old]))
         // One uses it. The other opens what that seals, and takes nothing back.
-        one.adopt(try Sealer(keys: [Self.new(), Self.old]))
+        one.replace(try Sealer(keys: [Self.new(), Self.old]))
         try await scene.add("late")
         #expect(try await scene.keys() == ["1": 5, "2": 1])
         try await scene.reseal(two)
@@ -126,10 +126,10 @@ import World
         try await count()
         try await scene.reseal(two)
         #expect(try await scene.keys() == ["2": 6])
-        two.adopt(try Sealer(keys: [Self.new(), Self.old]))
+        two.replace(try Sealer(keys: [Self.new(), Self.old]))
         try await count()
         // The old one goes.
-        for relay in [one, two] { relay.adopt(try Sealer(keys: [Self.new()])) }
+        for relay in [one, two] { relay.replace(try Sealer(keys: [Self.new()])) }
         try await count()
         #expect(scene.rig.sink.lines.count { $0.contains("event=factor.resealed") } == 1)
     }
@@ -137,13 +137,13 @@ import World
     /// Somebody forgot it: nobody is let in by what it cannot open, nothing is lost, and it recovers when it is told.
     @Test(arguments: StoreKind.all) func relayWithoutTheKeyFailsClosed(kind: StoreKind) async throws {
         let scene = try await Fixture(kind, factors: 2)
-        scene.rig.relay.adopt(try Sealer(keys: [Self.new(), Self.old]))
+        scene.rig.relay.replace(try Sealer(keys: [Self.new(), Self.old]))
         try await scene.reseal(scene.rig.relay)
         #expect(try await scene.codes(at: scene.other) == 0)
         try await scene.reseal(scene.other)
         #expect(try await scene.keys() == ["2": 2])
         #expect(scene.rig.sink.lines.contains { $0.contains("event=factor.sealed") && $0.contains("level=error") })
-        scene.other.adopt(try Sealer(keys: [Self.new(), Self.old]))
+        scene.other.replace(try Sealer(keys: [Self.new(), Self.old]))
         #expect(try await scene.codes(at: scene.other) == 2)
     }
 
@@ -151,12 +151,12 @@ import World
     @Test(arguments: StoreKind.all) func interruptedResealingIsResumed(kind: StoreKind) async throws {
         let scene = try await Fixture(kind, factors: 230)
         let sealer = try Sealer(keys: [Self.new(), Self.old])
-        scene.rig.relay.adopt(sealer)
+        scene.rig.relay.replace(sealer)
         let some = try await scene.rig.on { relay in try await relay.resealSome(of: "1", to: sealer, skipping: 0) }
         #expect((some.done, some.failed) == (100, 0))
         #expect(try await scene.keys() == ["1": 130, "2": 100])
         #expect(try await scene.codes(at: scene.rig.relay) == 230)
-        scene.other.adopt(sealer)
+        scene.other.replace(sealer)
         try await scene.reseal(scene.other)
         #expect(try await scene.keys() == ["2": 230])
         #expect(try await scene.codes(at: scene.other) == 230)
@@ -175,7 +175,7 @@ import World
         }
         let (store, script) = (scene.rig.store, Script("harm", writes: steps))
         try await scene.rig.on { _ in _ = try await store.run(script) }
-        scene.rig.relay.adopt(try Sealer(keys: [Self.new(), Self.old]))
+        scene.rig.relay.replace(try Sealer(keys: [Self.new(), Self.old]))
         try await scene.reseal(scene.rig.relay)
         #expect(try await scene.keys() == ["1": 3, "2": 117])
         #expect(scene.rig.sink.lines.contains { $0.contains("event=factor.stuck") && $0.contains("count=3") })

@@ -23,7 +23,7 @@ import World
         #expect(try scene.second("dead_at IS NOT NULL AND reason = 'forged'"))
         #expect(try scene.second("due_at IS NULL AND call_at IS NULL AND holder IS NULL AND claim IS NULL"))
         // Neither its lease nor a dead relay brings it back.
-        try await rig.on { relay in try await rig.store.bury(relay.id, at: nil, now: rig.time.now()) }
+        try await rig.on { relay in try await rig.store.removeDeadRelay(relay.id, at: nil, now: rig.time.now()) }
         try await scene.round()
         #expect(rig.forgeries == ["outbox \(try scene.ids()[1])"])
     }
@@ -37,7 +37,7 @@ import World
         let id = try #require(OutboxEntryID(try scene.ids()[1]))
         let dead = try await scene.dead()
         #expect(dead.map(\.id) == [id] && dead.first?.reason == "forged" && dead.first?.goesWithLogin == false)
-        try await rig.on { relay in await relay.tidy() }
+        try await rig.on { relay in await relay.deleteExpiredRows() }
         #expect(rig.registry.number("twoefay_outbox_dead") == 1)
         #expect(rig.registry.number("twoefay_callbacks_dead") == (what == .callback ? 1 : 0))
         let store = rig.store
@@ -130,11 +130,11 @@ import World
         let bank = try await WebhookFixture(shop.rig, "bank", url: "https://bank.example/hook")
         for scene in [shop, bank] { for _ in 0..<2 { try await scene.cancelled() } }
         try shop.rig.forge("UPDATE website SET callback = 'https://stranger.example/' WHERE name = 'shop'")
-        for _ in 0..<3 { try await shop.rig.callRound(after: .seconds(31)) }
+        for _ in 0..<3 { try await shop.rig.webhookRound(after: .seconds(31)) }
         #expect(shop.rig.calls.sent.map(\.url) == [String](repeating: "https://bank.example/hook", count: 2))
         #expect(try shop.left("dead_at IS NULL AND holder IS NULL AND attempts = 0") == 2 && bank.left() == 0)
         try shop.rig.forge("UPDATE website SET callback = '\(WebhookFixture.url)' WHERE name = 'shop'")
-        try await shop.rig.callRound(after: .seconds(600))
+        try await shop.rig.webhookRound(after: .seconds(600))
         #expect(shop.rig.calls.sent.count == 4)
     }
 
@@ -144,7 +144,7 @@ import World
         let bank = try await WebhookFixture(shop.rig, "bank", url: "https://bank.example/hook")
         for scene in [shop, bank] { try await scene.cancelled() }
         try shop.rig.forge("UPDATE callback SET tries = 'some' WHERE website_id = x'\(shop.shop.id)'")
-        try await shop.rig.callRound(after: .seconds(1))
+        try await shop.rig.webhookRound(after: .seconds(1))
         #expect(shop.rig.calls.sent.map(\.url) == ["https://bank.example/hook"])
     }
 

@@ -71,7 +71,7 @@ import World
         post.letters.answer(.ambiguous("no answer in time"))
         post.letters.hold()
         let errand = try await post.write()
-        try await post.rig.on { relay in relay.carry(errand) }
+        try await post.rig.on { relay in relay.startDelivery(errand) }
         _ = await post.letters.next()
         try meanwhile.happen(to: "mail", post.rig)
         post.letters.release()

@@ -138,8 +138,8 @@ import World
         /// The steps of `twoefay rekey`: the key is known, used, and the old one dropped once
         /// nothing is sealed under it.
         func rotate(from old: Sealer.Key, to new: Sealer.Key) async throws {
-            rig.relay.adopt(try Sealer(keys: [Sealer.Key(id: new.id, key: new.key, isNext: true), old]))
-            rig.relay.adopt(try Sealer(keys: [new, old]))
+            rig.relay.replace(try Sealer(keys: [Sealer.Key(id: new.id, key: new.key, isNext: true), old]))
+            rig.relay.replace(try Sealer(keys: [new, old]))
             let rows = try RowAuthenticator(
                 keys: [new, old].map { RowAuthenticator.Key(id: $0.id, secret: $0.key) })
             rig.store.use(rows)
@@ -147,17 +147,17 @@ import World
             let store = rig.store
             let left = try await rig.on { relay in
                 await relay.reseal()
-                await relay.tidy()
+                await relay.deleteExpiredRows()
                 // Counts the same rows as `rekey --finish`.
                 var left = try await store.run(KeyUse.answers(sealedBy: old.id))
-                for use in [KeyUse.factors, KeyUse.callbacks, KeyUse.operations] {
+                for use in [KeyUse.factors, KeyUse.webhooks, KeyUse.operations] {
                     left += try await store.run(use)[old.id] ?? 0
                 }
                 left += try await store.run(RowQueries.counts(of: rows))[old.id] ?? 0
                 return left
             }
             try #require(left == 0)
-            rig.relay.adopt(try Sealer(keys: [new]))
+            rig.relay.replace(try Sealer(keys: [new]))
         }
 
         /// The sealed secrets of factors.

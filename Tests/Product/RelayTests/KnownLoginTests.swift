@@ -31,7 +31,7 @@ import World
         }
 
         func told(_ asked: OpenedChallenge) async throws -> ChallengeResult {
-            try await rig.on { [shop] relay in try await relay.tell(asked.challenge, to: shop) }
+            try await rig.on { [shop] relay in try await relay.result(asked.challenge, to: shop) }
         }
 
         func shown() async throws -> [ChallengeID] {

@@ -142,7 +142,7 @@ import World
         try rig.execute("UPDATE user SET state = '\(state)'")
         let asked = try await login(rig, user, shop).get()
         #expect(asked.verified && asked.factor == nil && asked.number == nil)
-        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.result == .failure && told.reason?.rawValue == state.rawValue && told.steps.isEmpty)
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
             try await rig.on { relay in
@@ -150,7 +150,7 @@ import World
                     asked.challenge, PhoneAnswer(approves: true, number: nil), by: phone)
             }
         }
-        let earlier = try await rig.on { relay in try await relay.tell(before.challenge, to: shop) }
+        let earlier = try await rig.on { relay in try await relay.result(before.challenge, to: shop) }
         #expect(earlier.reason == .superseded)
         await rig.settled()
         #expect(rig.pushes.sent.count == 1)
@@ -186,7 +186,7 @@ import World
         }
         #expect(result == .success)
         // Without a number it is worth less.
-        let told = try await rig.on { relay in try await relay.tell(last.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(last.challenge, to: shop) }
         #expect(told.assurance == .substantial)
         #expect(String(decoding: told.context, as: UTF8.self).contains(#""number_digits":0"#))
     }

@@ -219,11 +219,11 @@ import World
             asked_at, expires_at, operation FROM challenge
             """)
         let seven = try #require(ChallengeID([UInt8](repeating: 0, count: 15) + [7]))
-        let ticket = rig.relay.waits.ticket(for: .challenge(seven))
+        let ticket = rig.relay.heldRequests.ticket(for: .challenge(seven))
         #expect(try await rig.decide(.fraud, first.challenge, by: cast.first) == .failure)
         // Whoever waited for the other one is woken.
         await withCheckedContinuation { continuation in ticket.arm { continuation.resume() } }
-        let other = try await rig.on { relay in try await relay.tell(seven, to: cast.shop) }
+        let other = try await rig.on { relay in try await relay.result(seven, to: cast.shop) }
         #expect(other.result == .failure && other.reason == .frozen && other.proof == nil)
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind IN ('push', 'expiry')") == 0)
     }

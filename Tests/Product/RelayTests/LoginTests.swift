@@ -21,7 +21,7 @@ import World
         #expect(push.challenge == asked.challenge && push.deviceToken == "push-ada")
         #expect(push.ip == "203.0.113.7" && push.service == "pay" && push.website == "The shop")
         await rig.settled()
-        let waiting = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let waiting = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(waiting.result == .wait && waiting.steps.map(\.state) == [.sent])
 
         let result = try await rig.on { relay in
@@ -29,7 +29,7 @@ import World
                 asked.challenge, PhoneAnswer(approves: true, number: asked.number), by: phone)
         }
         #expect(result == .success)
-        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.result == .success && told.factor == .push && told.assurance == .high)
         #expect(told.proof == .certificate && told.device == phone.id && told.reason == nil)
         #expect(told.steps.map(\.state) == [.answered])
@@ -43,10 +43,10 @@ import World
             }
         }
         rig.time.advance(by: .seconds(24 * 3600 - 1))
-        #expect(try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) } == told)
+        #expect(try await rig.on { relay in try await relay.result(asked.challenge, to: shop) } == told)
         rig.time.advance(by: .seconds(1))
         await #expect(throws: Refusal.notFound) {
-            try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+            try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         }
     }
 
@@ -66,12 +66,12 @@ import World
                 try await relay.answer(asked.challenge, PhoneAnswer(approves: true), by: phone)
             }
         }
-        #expect(try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }.result == .wait)
+        #expect(try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }.result == .wait)
         let result = try await rig.on { relay in
             try await relay.answer(asked.challenge, PhoneAnswer(approves: true, number: "11"), by: phone)
         }
         #expect(result == .failure)
-        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.reason == .wrongNumber && told.assurance == nil)
     }
 
@@ -84,7 +84,7 @@ import World
         }
         let first = try await rig.on(ask)
         let second = try await rig.on(ask)
-        let told = try await rig.on { relay in try await relay.tell(first.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(first.challenge, to: shop) }
         #expect(told.result == .failure && told.reason == .superseded)
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
             try await rig.on { relay in
@@ -96,7 +96,7 @@ import World
             try await relay.answer(second.challenge, PhoneAnswer(approves: false), by: phone)
         }
         #expect(result == .failure)
-        let denied = try await rig.on { relay in try await relay.tell(second.challenge, to: shop) }
+        let denied = try await rig.on { relay in try await relay.result(second.challenge, to: shop) }
         #expect(denied.reason == .denied)
     }
 
@@ -111,7 +111,7 @@ import World
         await rig.settled()
         rig.time.advance(by: .seconds(60))
         // Before anybody wrote it down …
-        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.result == .failure && told.reason == .expired)
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
             try await rig.on { relay in
@@ -120,9 +120,9 @@ import World
             }
         }
         // … and after the outbox did.
-        _ = try await rig.on { relay in await relay.attend() }
+        _ = try await rig.on { relay in await relay.processDueEntries() }
         await rig.settled()
-        let after = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let after = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(after.reason == .expired && after.steps.map(\.state) == [.expired])
         #expect(try rig.count("SELECT count(*) FROM outbox") == 0)
     }
@@ -152,7 +152,7 @@ import World
                 }
                 return await group.reduce(into: []) { $0.append($1) }
             }
-            let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+            let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
             let won = answers.compactMap { try? $0.get() }
             #expect(won == [told.result])
             #expect(answers.contains(.failure(.alreadyDecided(result: told.result.rawValue))))
@@ -176,7 +176,7 @@ import World
                     asked.challenge, PhoneAnswer(approves: true, number: nil), by: phone)
             }
         }
-        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.result == .wait)
         await #expect(throws: Refusal.unauthenticated) {
             try await rig.on { relay in try await relay.device(phone.id, key: phone.key, isCertified: true) }
@@ -196,7 +196,7 @@ import World
         #expect(first.challenge == again.challenge && first.number == again.number)
         #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
         #expect(rig.pushes.sent.count == 1)
-        let told = try await rig.on { relay in try await relay.tell(first.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(first.challenge, to: shop) }
         #expect(told.result == .wait)
         // It was sent and settled; whoever asks once more is not a reason to ring the phone again.
         #expect(rig.pushes.sent.map(\.challenge) == [first.challenge])
@@ -213,7 +213,7 @@ import World
         }
         await rig.settled()
         #expect(Set(asked.map(\.challenge)).count == 1)
-        let told = try await rig.on { relay in try await relay.tell(asked[0].challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked[0].challenge, to: shop) }
         #expect(told.result == .wait)
     }
 
@@ -229,7 +229,7 @@ import World
             try await relay.login(LoginRequest(subject: .username("bob")), by: shop, as: relay.operations.new())
         }
         #expect(!asked.verified && asked.factor == nil)
-        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.result == .failure && told.reason == .undeliverable)
         #expect(rig.pushes.sent.isEmpty)
         _ = user

@@ -73,7 +73,8 @@ import World
             #expect(try post.audits("outcome = '\(step.reason ?? "")'") == 1)
             #expect(post.rig.sink.drain().filter { $0.contains(line) }.count == 1)
             // The push is another step.
-            let told = try await post.rig.on { [post] relay in try await relay.tell(post.asked.challenge, to: post.shop)
+            let told = try await post.rig.on { [post] relay in
+                try await relay.result(post.asked.challenge, to: post.shop)
             }
             #expect(told.result == .wait && told.steps.first?.state == .sent)
         }
@@ -149,7 +150,7 @@ import World
         let post = try await CodeMessageFixture(store)
         post.letters.hold()
         let errand = try await post.write()
-        try await post.rig.on { relay in relay.carry(errand) }
+        try await post.rig.on { relay in relay.startDelivery(errand) }
         _ = await post.letters.next()
         let approves = PhoneAnswer(approves: true, number: nil)
         #expect(try await post.rig.post(approves, post.asked.challenge, by: post.phone) == .success)
@@ -167,10 +168,10 @@ import World
         let post = try await CodeMessageFixture(store)
         post.letters.hold()
         let errand = try await post.write()
-        try await post.rig.on { relay in relay.carry(errand) }
+        try await post.rig.on { relay in relay.startDelivery(errand) }
         _ = await post.letters.next()
         post.rig.time.advance(by: Relay.messageLease + .seconds(1))
-        try await post.rig.on { relay in await relay.attend() }
+        try await post.rig.on { relay in await relay.processDueEntries() }
         post.letters.release()
         await post.rig.settled()
         #expect(post.letters.sent.count == 1)
@@ -193,12 +194,12 @@ import World
         defer { store.close() }
         let relay = try rig.relay(over: store)
         let errand = try await post.write(of: relay)
-        try await rig.on { _ in relay.carry(errand) }
+        try await rig.on { _ in relay.startDelivery(errand) }
         await rig.settled()
         for isBack in [false, true] {
             isAway.withLock { $0 = !isBack }
             rig.time.advance(by: Relay.messageLease + .seconds(1))
-            try await rig.on { _ in await relay.attend() }
+            try await rig.on { _ in await relay.processDueEntries() }
             await rig.settled()
             #expect(try await post.step().state == (isBack ? .sent : .queued))
         }
@@ -212,20 +213,20 @@ import World
         let post = try await CodeMessageFixture(store)
         let rig = post.rig
         let dying = try rig.relay(over: rig.store)
-        for relay in [dying, rig.relay] { try await rig.on { _ in await relay.keep() } }
+        for relay in [dying, rig.relay] { try await rig.on { _ in await relay.runHeartbeat() } }
         let errand = try await post.write(of: dying)
         // It lives: its row is its own, due or not.
         for _ in 0..<6 {
             rig.time.advance(by: .seconds(9))
-            for relay in [dying, rig.relay] { try await rig.on { _ in await relay.keep() } }
-            try await rig.on { relay in await relay.attend() }
+            for relay in [dying, rig.relay] { try await rig.on { _ in await relay.runHeartbeat() } }
+            try await rig.on { relay in await relay.processDueEntries() }
             await rig.settled()
         }
         #expect(post.letters.sent.isEmpty)
         for _ in 0..<7 {
             #expect(post.letters.sent.isEmpty)
             rig.time.advance(by: .seconds(1))
-            try await rig.on { relay in await relay.keep() }
+            try await rig.on { relay in await relay.runHeartbeat() }
         }
         try await rig.round(after: .zero)
         #expect(post.letters.sent.map(\.id) == [errand])
@@ -291,7 +292,7 @@ import World
         }
         let post = try await CodeMessageFixture(store)
         let (other, errand) = (try post.rig.another(), try await post.write())
-        try await post.rig.on { _ in await other.convey(errand) }
+        try await post.rig.on { _ in await other.deliver(errand) }
         let step = try await post.step()
         #expect(step.state == .undeliverable && step.reason == "no mail is set up")
     }

@@ -22,7 +22,7 @@ import World
         let (one, two) = (rig.relay.operations.draw() as ChallengeID, rig.relay.operations.draw() as ChallengeID)
         var held: Double? { rig.registry.number("twoefay_requests_held") }
         #expect(held == 0)
-        let website = rig.relay.waits.ticket(for: .challenge(one))
+        let website = rig.relay.heldRequests.ticket(for: .challenge(one))
         _ = rig.relay.ticket(for: ada, knowing: [one, two])
         _ = rig.relay.ticket(for: bob, knowing: [])
         #expect(held == 3)
@@ -32,9 +32,9 @@ import World
         website.cancel()
         website.cancel()
         #expect(held == 2)
-        rig.relay.waits.fire(.challenge(two))
+        rig.relay.heldRequests.fire(.challenge(two))
         #expect(held == 1)
-        rig.relay.waits.fire(.user(bob.user))
+        rig.relay.heldRequests.fire(.user(bob.user))
         #expect(held == 0)
     }
 

@@ -19,7 +19,7 @@ import World
     }
 
     private func attend(_ rig: RelayRig) async throws {
-        try await rig.on { relay in await relay.attend() }
+        try await rig.on { relay in await relay.processDueEntries() }
         await rig.settled()
     }
 
@@ -121,7 +121,7 @@ import World
         let delivery = PushDelivery(push: sent, device: phone.id, askedAt: rig.time.now(), attempts: 1)
         rig.pushes.answer(Self.gone, .accepted)
         for _ in 0..<2 { try await rig.on { relay in await relay.deliver(delivery) } }
-        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.steps.map(\.state) == [.refused] && told.steps.map(\.reason) == ["Unregistered"])
         #expect(try rig.count("SELECT count(*) FROM challenge WHERE state = 'asked'") == 1)
         #expect(try audits(rig) == 1)
@@ -170,7 +170,7 @@ import World
         #expect(lines.contains { $0.contains("level=info event=push.expired") && $0.contains("milliseconds=300000") })
         #expect(!lines.contains { $0.contains("level=error") })
         // The challenge itself has its own end, and the step keeps its.
-        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.reason == .expired && told.steps == steps)
     }
 
@@ -205,7 +205,7 @@ import World
         let first = try await ask(ada)
         #expect(await rig.pushes.next().challenge == first.challenge)
         rig.time.advance(by: Relay.lease + .seconds(1))
-        try await rig.on { relay in await relay.attend() }
+        try await rig.on { relay in await relay.processDueEntries() }
         // What the round would have sent stands in front of this.
         let second = try await ask(bob)
         #expect(await rig.pushes.next().challenge == second.challenge)
@@ -214,7 +214,7 @@ import World
         #expect(rig.pushes.sent.count == 2)
         #expect(try audits(rig) == 2)
         for asked in [first, second] {
-            let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+            let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
             #expect(told.steps.map(\.state) == [.sent])
         }
     }
@@ -241,9 +241,9 @@ import World
         for isBack in [false, true] {
             isAway.withLock { $0 = !isBack }
             rig.time.advance(by: .seconds(16))
-            try await rig.on { _ in await relay.attend() }
+            try await rig.on { _ in await relay.processDueEntries() }
             await rig.settled()
-            let steps = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }.steps
+            let steps = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }.steps
             #expect(steps.map(\.state) == [isBack ? .sent : .queued])
         }
         #expect(rig.pushes.sent.count == 1)
@@ -280,7 +280,7 @@ import World
             try rig.another(), PushDelivery(push: sent, device: phone.id, askedAt: rig.time.now(), attempts: 1)
         )
         try await rig.on { _ in await other.deliver(delivery) }
-        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.steps.map(\.state) == [.undeliverable] && told.steps.map(\.reason) == ["no push service"])
     }
 }

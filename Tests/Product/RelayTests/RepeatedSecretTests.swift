@@ -79,7 +79,7 @@ import World
         let first = try await scene.run(verb, as: fresh)
         #expect(try scene.kept == 1)
         scene.rig.time.advance(by: Relay.keptFor - .seconds(1))
-        try await scene.rig.on { await $0.tidy() }
+        try await scene.rig.on { await $0.deleteExpiredRows() }
         let other = try scene.rig.another()
         guard case .run(let again) = try await scene.rig.on({ _ in try await other.begin(request) }) else {
             throw RigFailure("it is not taken up")
@@ -101,10 +101,10 @@ import World
         let operation = scene.rig.relay.operations.new(isRepeatable: true)
         _ = try await scene.run(.totp, as: operation)
         scene.rig.time.advance(by: Relay.keptFor)
-        try await scene.rig.on { await $0.tidy() }
+        try await scene.rig.on { await $0.deleteExpiredRows() }
         #expect(try scene.kept == 1)
         scene.rig.time.advance(by: .milliseconds(1))
-        try await scene.rig.on { await $0.tidy() }
+        try await scene.rig.on { await $0.deleteExpiredRows() }
         #expect(try scene.kept == 0)
         let again = scene.rig.relay.operations.again(operation.id)
         #expect(await refusal { try await scene.run(.totp, as: again) } == .shownOnce)
@@ -192,10 +192,10 @@ import World
         let first = try #require(await ada.bind(phone, ada.code).bound)
         #expect(try scene.kept == 1)
         rig.time.advance(by: NewActivation.lifetime - .milliseconds(1))
-        try await rig.on { await $0.tidy() }
+        try await rig.on { await $0.deleteExpiredRows() }
         #expect(await ada.bind(phone, ada.code).bound?.revocationCode == first.revocationCode)
         rig.time.advance(by: .milliseconds(2))
-        try await rig.on { await $0.tidy() }
+        try await rig.on { await $0.deleteExpiredRows() }
         #expect(try scene.kept == 0)
         #expect(await ada.bind(phone, ada.code).refusal == .unauthenticated)
     }

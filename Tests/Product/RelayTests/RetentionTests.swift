@@ -24,7 +24,7 @@ import World
 
         /// Who looks last sees that the first has moved.
         func beat(_ rigs: RelayRig...) async throws {
-            for rig in rigs { try await rig.on { relay in await relay.keep() } }
+            for rig in rigs { try await rig.on { relay in await relay.runHeartbeat() } }
         }
 
         func login() async throws {
@@ -42,7 +42,7 @@ import World
         func tidy(after pause: Duration) async throws -> [String] {
             rig.time.advance(by: pause)
             _ = rig.sink.drain()
-            try await rig.on { relay in await relay.tidy() }
+            try await rig.on { relay in await relay.deleteExpiredRows() }
             return rig.sink.drain().filter { $0.contains("event=tidy.done") }
         }
         let asked = try await scene.ask()
@@ -77,7 +77,7 @@ import World
             INSERT INTO outbox (id, kind, attempts, expires_at)
             VALUES (x'00', 'callback', 8, '2020-01-01 00:00:00.000'), (x'01', 'callback', 0, '2030-01-01 00:00:00.000')
             """)
-        try await rig.on { relay in await relay.tidy() }
+        try await rig.on { relay in await relay.deleteExpiredRows() }
         #expect(try rig.count("SELECT count(*) FROM outbox") == 1)
         let lines = rig.sink.drain().filter { $0.contains("event=callback.expired") }
         #expect(lines.count == 1 && lines[0].contains("level=warning") && lines[0].contains("count=1"))
@@ -85,13 +85,13 @@ import World
 
     @Test(arguments: [StoreKind.file, .mariadb]) func oneRelayRunsRetention(kind: StoreKind) async throws {
         let scene = try await Fixture(kind)
-        try await scene.rig.on { relay in await relay.tidy() }
+        try await scene.rig.on { relay in await relay.deleteExpiredRows() }
         try await scene.login()
         scene.rig.time.advance(by: Self.day * 31)
         try await scene.beat(scene.rig, scene.other)
-        try await scene.other.on { relay in await relay.tidy() }
+        try await scene.other.on { relay in await relay.deleteExpiredRows() }
         #expect(try scene.logins == 1)
-        try await scene.rig.on { relay in await relay.tidy() }
+        try await scene.rig.on { relay in await relay.deleteExpiredRows() }
         #expect(try scene.logins == 0)
         #expect(scene.other.registry.number("twoefay_tidied_rows_total{kind=\"challenges\"}") == 0)
     }
@@ -99,25 +99,25 @@ import World
     @Test(arguments: [StoreKind.file, .mariadb], [true, false])
     func retentionIsTakenOverFromADeadRelay(kind: StoreKind, dies: Bool) async throws {
         let scene = try await Fixture(kind)
-        try await scene.rig.on { relay in await relay.tidy() }
+        try await scene.rig.on { relay in await relay.deleteExpiredRows() }
         try await scene.login()
         scene.rig.time.advance(by: Self.day * 31)
         if dies {
             try await scene.beat(scene.other)
-            for _ in 0...FailureDetector.patience.components.seconds {
+            for _ in 0...FailureDetector.timeout.components.seconds {
                 scene.rig.time.advance(by: .seconds(1))
                 try await scene.beat(scene.other)
             }
         } else {
-            try await scene.rig.on { relay in await relay.leave() }
+            try await scene.rig.on { relay in await relay.deregister() }
         }
-        try await scene.other.on { relay in await relay.tidy() }
+        try await scene.other.on { relay in await relay.deleteExpiredRows() }
         #expect(try scene.logins == 0)
         // One that comes back finds it taken.
         try await scene.login()
         scene.rig.time.advance(by: Self.day * 31)
         try await scene.beat(scene.other, scene.rig)
-        try await scene.rig.on { relay in await relay.tidy() }
+        try await scene.rig.on { relay in await relay.deleteExpiredRows() }
         #expect(try scene.logins == 1)
     }
 

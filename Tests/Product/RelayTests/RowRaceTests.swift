@@ -112,7 +112,7 @@ private let zeros = String(repeating: "00", count: 16)
         await #expect(throws: StoreFailure.forged("sent_code \(waiting.id):7")) {
             try await rig.on { relay in
                 try await store.confirm(
-                    address: waiting, of: user, failures: 0, code: 7, hasWord: true, at: now,
+                    address: waiting, of: user, failures: 0, code: 7, isVouchedFor: true, at: now,
                     as: relay.operations.new())
             }
         }

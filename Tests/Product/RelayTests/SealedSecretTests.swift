@@ -88,7 +88,7 @@ import World
             Sealer.Key(id: "1", key: Secret(Array(repeating: 7, count: 32))),
             Sealer.Key(id: "2", key: Secret(Array(repeating: 8, count: 32)))
         )
-        scene.rig.relay.adopt(try Sealer(keys: [new, old]))
+        scene.rig.relay.replace(try Sealer(keys: [new, old]))
         try await scene.rig.on { await $0.reseal() }
         #expect(try await scene.run(verb, as: scene.rig.relay.operations.again(operation.id)) == given)
     }

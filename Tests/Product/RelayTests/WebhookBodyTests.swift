@@ -32,15 +32,15 @@ import World
             bound = try await ada.bound(phone, ada.code)
             // Without a courier, no call leaves before the test looks: a relay calls as soon as it has
             // something to tell.
-            rig.relay.adopt(nil)
+            rig.relay.replace(nil)
         }
 
         /// The next that comes, as the website reads it.
         func told() async throws -> (type: String?, timestamp: String?, data: JSONObject?) {
             let before = rig.calls.sent.count
-            rig.relay.adopt(rig.calls)
-            try await rig.callRound(after: .seconds(1))
-            rig.relay.adopt(nil)
+            rig.relay.replace(rig.calls)
+            try await rig.webhookRound(after: .seconds(1))
+            rig.relay.replace(nil)
             let calls = rig.calls.sent.dropFirst(before)
             let call = try #require(calls.first)
             #expect(calls.count == 1)
@@ -89,7 +89,7 @@ import World
         let device = try await rig.on { relay in
             try await relay.bind(token: ada.token, pushToken: "one", by: shop, as: relay.operations.new())
         }
-        try await rig.callRound(after: .zero)
+        try await rig.webhookRound(after: .zero)
         let call = try #require(rig.calls.sent.last)
         #expect(
             try JSONReader.read(call.body).object?["data"]?.object == [
@@ -105,15 +105,15 @@ import World
         let challenge = try await scene.ask()
         _ = try await rig.decide(.fraud, challenge, by: (scene.phone, scene.bound))
         let at = rig.time.now()
-        rig.relay.adopt(rig.calls)
-        try await rig.callRound(after: .seconds(5))
+        rig.relay.replace(rig.calls)
+        try await rig.webhookRound(after: .seconds(5))
         let calls = rig.calls.sent.suffix(2)
         let told = try calls.map { try JSONReader.read($0.body) }
         #expect(told.map { $0.object?["type"] } == ["login.decided", "user.frozen"])
         #expect(told.map { $0.object?["timestamp"]?.string } == [at.rfc3339, at.rfc3339])
         // Its webhook-id is the challenge's own: it ends once.
         #expect(calls.first?.id.text == challenge.text)
-        let row = try await rig.on { [shop = scene.shop] relay in try await relay.tell(challenge, to: shop) }
+        let row = try await rig.on { [shop = scene.shop] relay in try await relay.result(challenge, to: shop) }
         var expected = row.json()
         expected.set("token", .string(scene.ada.token.text))
         #expect(told.first?.object?["data"]?.object == expected)
@@ -143,8 +143,8 @@ import World
         let scene = try await Fixture(.memory)
         try scene.rig.execute(
             "UPDATE outbox SET device_id = x'00000000000000000000000000000001' WHERE kind = 'callback'")
-        scene.rig.relay.adopt(scene.rig.calls)
-        try await scene.rig.callRound(after: .zero)
+        scene.rig.relay.replace(scene.rig.calls)
+        try await scene.rig.webhookRound(after: .zero)
         #expect(scene.rig.calls.sent.isEmpty)
         #expect(try scene.rig.count("SELECT count(*) FROM outbox WHERE kind = 'callback'") == 0)
         #expect(scene.rig.sink.drain().contains { $0.contains("event=callback.void") })

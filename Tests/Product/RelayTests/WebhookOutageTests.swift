@@ -19,7 +19,7 @@ import World
         for hour in 0..<24 {
             ends.append(try await scene.cancelled().text)
             if hour % 8 == 0 { frauds.append(try await scene.fraud().text) }
-            for _ in 0..<12 { try await rig.callRound(after: .seconds(300)) }
+            for _ in 0..<12 { try await rig.webhookRound(after: .seconds(300)) }
         }
         #expect(website.arrived.isEmpty)
         #expect(try scene.left() == 24 + 2 * 3)
@@ -28,7 +28,7 @@ import World
         // The next to be tried finds it well, and then there is no waiting.
         var rounds = 0
         while try scene.left() > 0, rounds < 12 * 13 {
-            try await rig.callRound(after: .seconds(300))
+            try await rig.webhookRound(after: .seconds(300))
             rounds += 1
         }
         #expect(try scene.left() == 0)
@@ -65,20 +65,20 @@ import World
             SELECT randomblob(16), kind, 'user.locked', 1, user_id, website_id, created_at, expires_at, call_at, 0
             FROM outbox, n WHERE kind = 'callback'
             """)
-        for _ in 0..<(10 * 12) { try await rig.callRound(after: .seconds(300)) }
+        for _ in 0..<(10 * 12) { try await rig.webhookRound(after: .seconds(300)) }
         // Each has two tries left, and the next of them is hours away.
         #expect(try scene.left("attempts = 6 AND dead_at IS NULL") == 50)
         // The relay may call by itself, as soon as a login has its end: not before its answer is known.
-        rig.relay.adopt(nil)
+        rig.relay.replace(nil)
         let stray = try await scene.cancelled().text
         rig.calls.answerOtherwise { .answered(status: $0.id.text == stray ? 200 : 500) }
-        rig.relay.adopt(rig.calls)
+        rig.relay.replace(rig.calls)
         let before = rig.calls.sent.count
-        try await rig.callRound(after: .seconds(1))
-        try await rig.callRound(after: .seconds(1))
+        try await rig.webhookRound(after: .seconds(1))
+        try await rig.webhookRound(after: .seconds(1))
         #expect(scene.counted("delivered") == 1)
         #expect(rig.calls.sent.count == before + 51)
-        for _ in 0..<(13 * 12) { try await rig.callRound(after: .seconds(300)) }
+        for _ in 0..<(13 * 12) { try await rig.webhookRound(after: .seconds(300)) }
         #expect(try scene.left("dead_at IS NULL") == 50)
         #expect(scene.counted("dead") == 0)
     }
@@ -89,21 +89,21 @@ import World
         let website = Receiver(rig.calls)
         for _ in 0..<6 { try await scene.cancelled() }
         website.answer(.answered(status: 410))
-        try await rig.callRound(after: .zero)
+        try await rig.webhookRound(after: .zero)
         let tried = website.came.count
         #expect((1...4).contains(tried))
         #expect(scene.counted("gone") == Double(tried))
         website.answer(.answered(status: 200))
-        for _ in 0..<24 { try await rig.callRound(after: .seconds(3600)) }
+        for _ in 0..<24 { try await rig.webhookRound(after: .seconds(3600)) }
         #expect(website.came.count == tried)
         #expect(try scene.left("dead_at IS NULL") == 6)
         let lines = scene.lines(of: "callback.disabled")
         #expect(lines.count == 1 && lines[0].contains("level=error") && lines[0].contains("website=shop"), "\(lines)")
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'callback.disabled'") == 1)
-        try await rig.on { relay in await relay.tidy() }
+        try await rig.on { relay in await relay.deleteExpiredRows() }
         #expect(rig.registry.number("twoefay_callback_websites_disabled") == 1)
         #expect(try await scene.enable())
-        try await rig.callRound(after: .seconds(1))
+        try await rig.webhookRound(after: .seconds(1))
         #expect(try website.arrived.count == 6 && scene.left() == 0)
     }
 
@@ -119,8 +119,8 @@ import World
             try await scene.cancelled()
             rig.time.advance(by: .seconds(3600))
             try await rig.on { relay in
-                for relay in [relay, other] { await relay.keep() }
-                for relay in [relay, other] { await relay.attendCalls() }
+                for relay in [relay, other] { await relay.runHeartbeat() }
+                for relay in [relay, other] { await relay.deliverWebhooks() }
             }
             await rig.settled()
         }
@@ -130,13 +130,13 @@ import World
         let tried = website.came.count
         #expect(tried >= WebhookHealth.fewestTries)
         website.answer(.answered(status: 200))
-        for _ in 0..<24 { try await rig.callRound(after: .seconds(3600)) }
+        for _ in 0..<24 { try await rig.webhookRound(after: .seconds(3600)) }
         #expect(website.came.count == tried && website.arrived.isEmpty)
         // What is not dead by then waits for the operator.
         let waiting = try scene.left("dead_at IS NULL")
         #expect(try waiting > 0 && scene.left() == 4 * 24)
         #expect(try await scene.enable())
-        try await rig.callRound(after: .seconds(1))
+        try await rig.webhookRound(after: .seconds(1))
         #expect(website.arrived.count == Int(waiting))
     }
 
@@ -148,7 +148,7 @@ import World
         rig.calls.answerOtherwise { .answered(status: $0.id.text == dead ? 400 : 200) }
         for round in 0..<(48 * 6) {
             if round % 36 == 35 { try await scene.cancelled() }
-            try await rig.callRound(after: .seconds(600))
+            try await rig.webhookRound(after: .seconds(600))
         }
         // And one that does not count: the first of the others arrived while nothing else had, so all was due at once.
         #expect(rig.calls.sent.filter { $0.id.text == dead }.count == 8 + 1)
@@ -159,7 +159,7 @@ import World
         #expect(lines.filter { $0.contains("level=error event=callback.dead ") }.count == 1)
         #expect(lines.filter { $0.contains("level=warning event=callback.failed ") }.count == 7 + 1)
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'callback.dead'") == 1)
-        try await rig.on { relay in await relay.tidy() }
+        try await rig.on { relay in await relay.deleteExpiredRows() }
         #expect(rig.registry.number("twoefay_callbacks_dead") == 1)
     }
 
@@ -168,15 +168,15 @@ import World
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
         let website = Receiver(rig.calls)
-        website.answer(.answered(status: 429, wish: .seconds(3600)))
+        website.answer(.answered(status: 429, retryAfter: .seconds(3600)))
         try await scene.cancelled()
-        try await rig.callRound(after: .zero)
+        try await rig.webhookRound(after: .zero)
         website.answer(.answered(status: 200))
         try await scene.cancelled()
-        try await rig.callRound(after: .seconds(60))
+        try await rig.webhookRound(after: .seconds(60))
         #expect(website.came.count == 1)
         try rig.execute("UPDATE website SET callback = 'https://shop.example/new' WHERE id = x'\(scene.shop.id)'")
-        try await rig.callRound(after: .seconds(1))
+        try await rig.webhookRound(after: .seconds(1))
         #expect(website.arrived.map(\.url) == ["https://shop.example/new"])
         // The first waits as long as it was to; the operator's tool makes it due.
         #expect(try scene.left("attempts = 1") == 1)
@@ -186,19 +186,19 @@ import World
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
         let website = Receiver(rig.calls)
-        website.answer(.answered(status: 429, wish: .seconds(600)))
+        website.answer(.answered(status: 429, retryAfter: .seconds(600)))
         for _ in 0..<6 { try await scene.cancelled() }
-        try await rig.callRound(after: .zero)
+        try await rig.webhookRound(after: .zero)
         let tried = website.came.count
         #expect((1...4).contains(tried))
         website.answer(.answered(status: 200))
         for _ in 0..<9 {
             try await scene.cancelled()
-            try await rig.callRound(after: .seconds(60))
+            try await rig.webhookRound(after: .seconds(60))
         }
         #expect(website.came.count == tried)
         // At the latest when each has waited a quarter longer than it was asked to.
-        for _ in 0..<4 { try await rig.callRound(after: .seconds(60)) }
+        for _ in 0..<4 { try await rig.webhookRound(after: .seconds(60)) }
         #expect(try website.arrived.count == 15 && scene.left() == 0)
     }
 }

@@ -40,7 +40,7 @@ import Testing
         let (store, script) = (rig.store, Script("fill", writes: steps))
         try await rig.on { _ in _ = try await store.run(script) }
 
-        rig.relay.adopt(try Sealer(keys: [Self.new, Self.old]))
+        rig.relay.replace(try Sealer(keys: [Self.new, Self.old]))
         for _ in 0..<2 { try await rig.on { _ in await rig.relay.reseal() } }
         let after = try Sealer(keys: [Self.new])
         for row in try await rows(rig) {

@@ -48,7 +48,7 @@ import World
         let store = try await blocking { try way.store(at: place.url) }
         let relay = try rig.relay(over: store, calls: way.courier(before: rig.calls))
         try await scene.cancelled()
-        try await rig.on { _ in await relay.attendCalls() }
+        try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
         #expect(rig.calls.sent.count == 1)
         #expect(scene.lines(of: "callback.delivered").isEmpty)
@@ -57,11 +57,11 @@ import World
         for _ in 0..<4 {
             #expect(try scene.left() == 1)
             rig.time.advance(by: .seconds(7))
-            try await rig.on { _ in await relay.attendCalls() }
+            try await rig.on { _ in await relay.deliverWebhooks() }
             await rig.settled()
         }
         rig.time.advance(by: .seconds(7))
-        try await rig.on { _ in await relay.attendCalls() }
+        try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
         #expect(try scene.left() == 0)
         #expect(rig.calls.sent.count == 1)
@@ -96,7 +96,7 @@ import World
         let store = try await blocking { try way.store(at: place.url) }
         let relay = try rig.relay(over: store, calls: way.courier(before: rig.calls))
         try await scene.cancelled()
-        try await rig.on { _ in await relay.attendCalls() }
+        try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
         #expect(website.came.count == 1)
         #expect(try scene.left("attempts = 0 AND holder IS NOT NULL") == 1)
@@ -108,8 +108,8 @@ import World
             try rig.execute("UPDATE outbox SET expires_at = '2100-01-01 00:00:00.000' WHERE kind = 'callback'")
         case .anHour: rig.time.advance(by: CompletedAttempt.life)
         }
-        rig.time.advance(by: Relay.callLease + .seconds(1))
-        try await rig.on { _ in await relay.attendCalls() }
+        rig.time.advance(by: Relay.webhookLease + .seconds(1))
+        try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
         // Its pause is over in any case. What comes of this one cannot be written either.
         #expect(website.came.count == 2)
@@ -126,20 +126,20 @@ import World
         let way = Way()
         let store = try await blocking { try way.store(at: place.url) }
         let relay = try rig.relay(over: store, calls: way.courier(before: rig.calls))
-        try await rig.on { _ in await relay.keep() }
+        try await rig.on { _ in await relay.runHeartbeat() }
         let challenge = try await scene.fraud()
-        try await rig.on { _ in await relay.attendCalls() }
+        try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
         #expect(rig.calls.sent.map(\.id.text) == [challenge.text])
         // As long as it could be alive, it is left to it.
-        try await rig.callRound(after: .seconds(1))
+        try await rig.webhookRound(after: .seconds(1))
         #expect(rig.calls.sent.count == 1)
         // A jump of the clock is no silence of the other's: it looks every second.
         for _ in 0..<10 {
             rig.time.advance(by: .seconds(1))
-            try await rig.on { relay in await relay.keep() }
+            try await rig.on { relay in await relay.runHeartbeat() }
         }
-        try await rig.callRound(after: .seconds(1))
+        try await rig.webhookRound(after: .seconds(1))
         let sent = rig.calls.sent
         try #require(sent.map(\.type) == ["login.decided", "login.decided", "user.frozen"])
         #expect(sent[0].id == sent[1].id && sent[0].body == sent[1].body)

@@ -46,9 +46,9 @@ import Testing
     private func read(_ change: (inout Settings.WebhookSettings) -> Void) -> (LoadedFiles.WebhookFiles, [String]) {
         var settings = SettingsKeys.defaults
         settings.directory = place.path
-        change(&settings.callbacks)
+        change(&settings.webhooks)
         var reading = LoadedFilesReader(settings: settings, now: certificates.now)
-        let callbacks = reading.callbacks()
+        let callbacks = reading.webhooks()
         return (callbacks, reading.problems)
     }
 

@@ -46,7 +46,7 @@ private struct NewKernel: HardeningKernel {
     @Test func hardeningOnContinuesWithAWarning() throws {
         let settings = try settings("on", in: "/nowhere")
         let applied = try #require(try settings.restrictProcess(on: OldKernel(), log: log))
-        #expect(applied.missing.count == 2 && applied.trouble != nil)
+        #expect(applied.missing.count == 2 && applied.fault != nil)
         #expect(settings.hardeningReport(OldKernel()).line.contains("incomplete"))
         #expect(settings.hardeningReport(NewKernel()).line.contains("is complete"))
         #expect(try self.settings("off", in: "/nowhere").restrictProcess(on: NewKernel(), log: log) == nil)

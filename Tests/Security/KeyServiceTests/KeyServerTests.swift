@@ -92,7 +92,7 @@ import World
         defer { certificates.close() }
         let (key, device) = (try P256PrivateKey.generate().publicKey, try #require(ServedKeys.device()))
         let client = KeyServiceClient(path: listener.path, time: time)
-        #expect(client.trouble == nil)
+        #expect(client.fault == nil)
         #expect(throws: KeyServiceFailure.unavailable("the key service does not answer in time")) {
             try client.issue(for: key, of: device, until: time.instant() + .milliseconds(20))
         }
@@ -101,7 +101,7 @@ import World
     @Test func missingKeyServiceIsUnavailable() async throws {
         let directory = try TemporaryDirectory()
         let client = KeyServiceClient(path: directory("socket"))
-        #expect(client.trouble?.contains("cannot be reached") == true)
+        #expect(client.fault?.contains("cannot be reached") == true)
         let certificates = try RemoteCertificates(client, time: SystemTime())
         defer { certificates.close() }
         let (key, device) = (try P256PrivateKey.generate().publicKey, try #require(ServedKeys.device()))

@@ -30,8 +30,8 @@ import World
                 "test",
                 writes: [
                     BoundStatement(
-                        Self.add, .id(id), .id(user), .word(kind), .text(address), .moment(Sample.now), .id(user)),
-                    BoundStatement(Self.send, .id(id), .moment(Sample.now), .moment(Sample.later)),
+                        Self.add, .id(id), .id(user), .word(kind), .text(address), .timestamp(Sample.now), .id(user)),
+                    BoundStatement(Self.send, .id(id), .timestamp(Sample.now), .timestamp(Sample.later)),
                 ]))
         return id
     }
@@ -51,7 +51,7 @@ import World
         _ = try relays.holder.run([BoundStatement(take, .text(address), .id(Sample.id(1) as UserID))])
 
         async let confirmed = first.confirm(
-            address: waiting, of: Sample.id(2), failures: 0, code: 0, hasWord: true, at: Sample.now,
+            address: waiting, of: Sample.id(2), failures: 0, code: 0, isVouchedFor: true, at: Sample.now,
             as: operations.new())
         // Where it looks whether somebody has the address, it waits for whoever is about to.
         try await relays.second.untilRunning("UPDATE user SET operation = id %")
@@ -73,7 +73,7 @@ import World
             let id = try await addWaiting(kind, address, to: number, on: store)
             let waiting = try #require(try await store.factors(of: Sample.id(number)).first { $0.id == id })
             let written = try await store.confirm(
-                address: waiting, of: Sample.id(number), failures: 0, code: 0, hasWord: true, at: Sample.now,
+                address: waiting, of: Sample.id(number), failures: 0, code: 0, isVouchedFor: true, at: Sample.now,
                 as: operations.new())
             #expect(written == .done)
         }

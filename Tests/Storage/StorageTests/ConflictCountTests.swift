@@ -66,7 +66,7 @@ import World
         defer { bench.store.close() }
         _ = try await bench.store.run(TestScript.counter(1))
         #expect(bench.store.conflicts == 9)
-        #expect(bench.store.trouble == nil)
+        #expect(bench.store.fault == nil)
         #expect(!bench.said.contains { $0.contains("store.failing") })
         // Nothing of the tries that came to nothing is left.
         #expect(try await bench.store.run(TestScript.raise(1)).row(1).integer(0) == 1)
@@ -81,7 +81,7 @@ import World
         let recovered = bench.said.filter { $0.contains("store.recovered") }
         #expect(recovered.count == 1)
         #expect(recovered.first?.contains("host=127.0.0.1:") == true)
-        #expect(bench.store.trouble == nil)
+        #expect(bench.store.fault == nil)
     }
 
     /// Of a batch only one may have been in the way: the others do not come back with it again.

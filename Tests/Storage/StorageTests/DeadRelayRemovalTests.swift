@@ -16,10 +16,10 @@ import World
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
         try await scene.addRelay(1)
-        try await scene.addCall(10)
+        try await scene.addWebhook(10)
         #expect(try await scene.claim(by: 1) == [10])
         try await scene.write(Self.addChore, .id(Self.relay))
-        let beats = try await scene.store.beat(Self.relay, at: CallScene.now)
+        let beats = try await scene.store.sendHeartbeat(Self.relay, at: CallScene.now)
         #expect(beats == [Heartbeat(relay: Self.relay, count: 1)])
         return scene
     }
@@ -37,16 +37,16 @@ import World
     @Test(arguments: Engine.allCases) func relayWithAMovedHeartbeatKeepsItsLeases(_ engine: Engine) async throws {
         let scene = try await held(engine)
         for count in [Int64(0), 2] {
-            try await scene.store.bury(Self.relay, at: count, now: CallScene.now)
+            try await scene.store.removeDeadRelay(Self.relay, at: count, now: CallScene.now)
             try await check(scene, holds: true)
         }
-        try await scene.store.bury(Self.relay, at: 1, now: CallScene.now)
+        try await scene.store.removeDeadRelay(Self.relay, at: 1, now: CallScene.now)
         try await check(scene, holds: false)
     }
 
     @Test(arguments: Engine.allCases) func deregisteredRelayHoldsNoLease(_ engine: Engine) async throws {
         let scene = try await held(engine)
-        try await scene.store.bury(Self.relay, at: nil, now: CallScene.now)
+        try await scene.store.removeDeadRelay(Self.relay, at: nil, now: CallScene.now)
         try await check(scene, holds: false)
     }
 
@@ -54,7 +54,7 @@ import World
     @Test(arguments: Engine.allCases) func deregisteringWithoutARowReleasesLeases(_ engine: Engine) async throws {
         let scene = try await held(engine)
         try await scene.write("DELETE FROM relay")
-        try await scene.store.bury(Self.relay, at: nil, now: CallScene.now)
+        try await scene.store.removeDeadRelay(Self.relay, at: nil, now: CallScene.now)
         try await check(scene, holds: false)
     }
 }

@@ -28,12 +28,12 @@ import World
                 return
             }
             #expect(message.contains("full"))
-            #expect(store.trouble == message)
+            #expect(store.fault == message)
             #expect(try await store.run(TestScript.wasDone(operation)).row(0).integer(0) == 0)
             #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 0)
             _ = try await store.run(Script("test.limit", writes: [BoundStatement(Self.room)]))
             _ = try await store.run(script)
-            #expect(store.trouble == nil)
+            #expect(store.fault == nil)
             #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 1)
         }
     }
@@ -53,9 +53,9 @@ import World
         }
         #expect(database.sink.lines.count { $0.contains("event=store.") } == 1)
         _ = try await store.run(Script("test.limit", writes: [BoundStatement(Self.room)]))
-        #expect(store.trouble != nil)
+        #expect(store.fault != nil)
         _ = try await store.run(large)
-        #expect(store.trouble == nil)
+        #expect(store.fault == nil)
         #expect(database.sink.lines.count { $0.contains("event=store.recovered") } == 1)
         withExtendedLifetime(database) {}
     }

@@ -177,7 +177,7 @@ struct GaleraTests {
         let value = try await store.run(TestScript.value(of: 1)).row(0).integer(0)
         #expect(try await bench.operations(store) == value)
         for node in 0..<3 { #expect(try bench.value(at: node) == value) }
-        #expect(store.trouble == nil)
+        #expect(store.fault == nil)
     }
 
     /// Certification finds them at COMMIT, where a single server has locks.
@@ -197,7 +197,7 @@ struct GaleraTests {
         #expect(stores.contains { $0.conflicts > 0 })
         for (number, store) in stores.enumerated() {
             #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 200 * rounds)
-            #expect(store.trouble == nil)
+            #expect(store.fault == nil)
             #expect(store.connections(to: bench.place(number)) == 2)
         }
         #expect(try await bench.operations(stores[0]) == 200 * rounds)
@@ -211,7 +211,7 @@ struct GaleraTests {
         let relays: [RelayID] = [Sample.id(1), Sample.id(2)]
         for relay in relays {
             _ = try await stores[0].run(
-                Script("relay", writes: [BoundStatement(Self.relay, .id(relay), .moment(now))]))
+                Script("relay", writes: [BoundStatement(Self.relay, .id(relay), .timestamp(now))]))
         }
         let count = 300
         _ = try await stores[0].run(
@@ -219,7 +219,7 @@ struct GaleraTests {
                 "due",
                 writes: (0..<count).map { number in
                     let id: OutboxEntryID = Sample.id(1000 + number)
-                    return BoundStatement(Self.due, .id(id), .moment(now))
+                    return BoundStatement(Self.due, .id(id), .timestamp(now))
                 }))
         let claimed = try await withThrowingTaskGroup(of: [OutboxEntryID].self) { group in
             for (number, store) in stores.enumerated() {
@@ -231,7 +231,7 @@ struct GaleraTests {
                         let claim = OutboxLease(
                             id: Sample.id(100_000 * (number + 1) + round), relay: relays[number], now: now,
                             leasedUntil: now + .seconds(60), messagesLeasedUntil: now + .seconds(60), limit: 10)
-                        let rows = try await store.claim(claim).rows
+                        let rows = try await store.lease(claim).rows
                         guard !rows.isEmpty else { return mine }
                         mine += rows.map(\.id)
                     }

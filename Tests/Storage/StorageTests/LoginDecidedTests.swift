@@ -152,9 +152,9 @@ struct LoginDecidedTests {
             let challenge: ChallengeID? = try row.optionalID(2)
             if try row.integer(1) == 0 { #expect(try row.blob(3) == challenge?.bytes) }
             #expect(try row.blob(4) == Sample.website.bytes)
-            let at = try row.moment(5)
-            #expect(try row.moment(6) == at + WebhookRows.life)
-            #expect(try row.moment(7) == at)
+            let at = try row.timestamp(5)
+            #expect(try row.timestamp(6) == at + WebhookRows.life)
+            #expect(try row.timestamp(7) == at)
             #expect(try row.isNull(8))
             let numbers = [number, number + 9000]
             return Told(
@@ -164,12 +164,12 @@ struct LoginDecidedTests {
     }
 
     @Test(arguments: Engine.allCases, [true, false])
-    func everyEndCreatesOneLoginDecided(_ engine: Engine, hasCallback: Bool) async throws {
+    func everyEndCreatesOneLoginDecided(_ engine: Engine, hasEndpoint: Bool) async throws {
         let database = try engine.database(Migration.all)
         let store = try database.open()
         defer { store.close() }
         try await Sample.fill(store, at: database.url)
-        if hasCallback {
+        if hasEndpoint {
             _ = try await store.run(Script("callback", writes: [BoundStatement(Self.callback, .id(Sample.website))]))
         }
         let operations = Operations(
@@ -178,7 +178,7 @@ struct LoginDecidedTests {
             // One that the store does not look up first.
             let operation = operations.new()
             try await way.run(number, store, operation)
-            let expected = hasCallback ? way.told(number) : []
+            let expected = hasEndpoint ? way.told(number) : []
             let told = try await told(of: number, on: store)
             #expect(Set(told) == expected && told.count == expected.count, "\(way)")
         }

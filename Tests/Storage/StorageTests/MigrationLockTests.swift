@@ -28,7 +28,7 @@ import World
         async let second: Bool = blocking {
             let session = try url.session(.migrating)
             defer { session.close() }
-            let claim = try MigrationLock(session, patience: .seconds(3600))
+            let claim = try MigrationLock(session, timeout: .seconds(3600))
             try claim.renew()
             return isReleased.withLock { $0 }
         }
@@ -42,7 +42,7 @@ import World
     @Test func expiredMigrationLockIsLost() throws {
         let slow = try MigrationLock(one)
         try slow.renew()
-        let next = try MigrationLock(other, patience: .zero)
+        let next = try MigrationLock(other, timeout: .zero)
         try next.renew()
         #expect(throws: SessionFailure.conflict("another program took over the migration of this database")) {
             try slow.renew()

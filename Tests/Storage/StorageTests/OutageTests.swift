@@ -52,10 +52,10 @@ extension HarmedServerTests {
             _ = try await bench.store.run(TestScript.counter(1))
             server.kill()
             #expect(await bench.failures(of: 500) == 500)
-            #expect(bench.store.trouble != nil)
+            #expect(bench.store.fault != nil)
             try server.start()
             try await bench.recover()
-            #expect(bench.store.trouble == nil)
+            #expect(bench.store.fault == nil)
         }
 
         @Test func hangingServerIsReportedInTimeAndRecovers() async throws {

@@ -38,7 +38,7 @@ import World
                     writes: [
                         BoundStatement(
                             Self.further,
-                            values: values + [.id(Sample.id(number) as DeviceID), .moment(Sample.now)])
+                            values: values + [.id(Sample.id(number) as DeviceID), .timestamp(Sample.now)])
                     ]))
             async let one = first.settle(
                 Self.settlement(number, of: number, .refused), as: operations.new())

@@ -26,7 +26,7 @@ import Testing
         let database = try engine.database(Migration.all)
         let migrated = try database.open()
         try await Sample.fill(migrated, at: database.url)
-        try await Sample.fillCalls(migrated, at: database.url)
+        try await Sample.fillWebhooks(migrated, at: database.url)
         migrated.close()
         let explained = try Explained(database.url)
         defer { explained.store.close() }

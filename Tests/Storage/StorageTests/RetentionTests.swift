@@ -80,7 +80,7 @@ import World
     }
 
     /// Looking is one transaction and dropping another: an operator's word may come between.
-    @Test(arguments: [Engine.file, .mariadb], [ExpiredRows.Kind.dead, .callbacks])
+    @Test(arguments: [Engine.file, .mariadb], [ExpiredRows.Kind.dead, .webhooks])
     func replayedEntryIsKept(engine: Engine, kind: ExpiredRows.Kind) async throws {
         let database = try engine.database(Migration.all)
         defer { withExtendedLifetime(database) {} }
@@ -89,7 +89,8 @@ import World
         store.close()
         let id = SQLValue.id(Sample.id(1) as OutboxEntryID)
         let replay = BoundStatement(
-            kind == .dead ? Old.replay : Old.replayCall, .moment(Self.now), .moment(Self.now + .seconds(60)), id)
+            kind == .dead ? Old.replay : Old.replayWebhook, .timestamp(Self.now), .timestamp(Self.now + .seconds(60)),
+            id)
         let watched = try Store.watched(at: database.url) { (steps, session) throws(SessionFailure) in
             if steps.contains(where: { $0.statement.sql.hasPrefix("DELETE FROM outbox") }) {
                 _ = try session.run([replay])
@@ -118,14 +119,16 @@ import World
                                 "INSERT INTO outbox (id, kind, challenge_id, attempts) VALUES (?, 'callback', ?, 0)"),
                             id(1), id(2)),
                         BoundStatement(
-                            Old.device, id(1), id(3), .text("waiting"), .moment(Self.old), .moment(Self.old), id(1),
+                            Old.device, id(1), id(3), .text("waiting"), .timestamp(Self.old), .timestamp(Self.old),
+                            id(1),
                             id(3)),
-                        BoundStatement(Old.factor, id(1), id(4), .text("waiting"), .moment(Self.old), id(1), id(4)),
+                        BoundStatement(Old.factor, id(1), id(4), .text("waiting"), .timestamp(Self.old), id(1), id(4)),
                         // Once they are bound they need it no more.
                         BoundStatement(
-                            Old.device, id(2), id(5), .text("active"), .moment(Self.old), .moment(Self.old), id(2),
+                            Old.device, id(2), id(5), .text("active"), .timestamp(Self.old), .timestamp(Self.old),
+                            id(2),
                             id(5)),
-                        BoundStatement(Old.factor, id(2), id(5), .text("active"), .moment(Self.old), id(2), id(5)),
+                        BoundStatement(Old.factor, id(2), id(5), .text("active"), .timestamp(Self.old), id(2), id(5)),
                     ]))
             #expect(try await tidy(.challenges, in: store) == [2])
             let left = Statement("SELECT id FROM challenge ORDER BY id")
@@ -161,16 +164,16 @@ import World
             func fill(_ number: Int) async throws {
                 _ = try await store.run(Script("fill", writes: Old.rows(.answers, number, at: Self.old)))
             }
-            for relay in [Self.relay, Self.other] { _ = try await store.beat(relay, at: Self.now) }
+            for relay in [Self.relay, Self.other] { _ = try await store.sendHeartbeat(relay, at: Self.now) }
             try await fill(1)
             #expect(try await drop(Self.relay) == 1)
             try await fill(2)
             #expect(try await drop(Self.other) == nil)
             #expect(try await count("idempotency", in: store) == 1)
             // One that leaves, or is found dead, has it no more.
-            try await store.bury(Self.relay, at: nil, now: Self.now)
+            try await store.removeDeadRelay(Self.relay, at: nil, now: Self.now)
             #expect(try await drop(Self.other) == 1)
-            _ = try await store.beat(Self.relay, at: Self.now)
+            _ = try await store.sendHeartbeat(Self.relay, at: Self.now)
             try await fill(3)
             #expect(try await drop(Self.relay) == nil)
             // Nor one of which there is no sign.
@@ -184,7 +187,7 @@ import World
         let two = try await TwoRelays()
         defer { withExtendedLifetime(two) {} }
         let (one, other) = (two.first, two.second)
-        for relay in [Self.relay, Self.other] { _ = try await one.beat(relay, at: Self.now) }
+        for relay in [Self.relay, Self.other] { _ = try await one.sendHeartbeat(relay, at: Self.now) }
         for _ in 0..<20 {
             _ = try await one.run(Script("free", writes: [BoundStatement(Statement("UPDATE chore SET holder = NULL"))]))
             async let first = one.drop(ExpiredRows(.answers, before: Self.old), by: Self.relay)
@@ -200,8 +203,8 @@ private enum Old {
         switch kind {
         case .answers: ["idempotency"]
         case .secrets: ["operation_secret"]
-        case .tallies: ["text_tally"]
-        case .dead, .callbacks: ["outbox"]
+        case .smsUsage: ["text_tally"]
+        case .dead, .webhooks: ["outbox"]
         case .activations: ["activation"]
         case .codes: ["sent_code"]
         case .challenges: ["challenge", "step", "sent_code"]
@@ -213,16 +216,16 @@ private enum Old {
         let id = SQLValue.id(Sample.id(number) as ChallengeID)
         let digest = SQLValue.blob(
             [UInt8](repeating: 0, count: 24) + (0..<8).map { UInt8(number >> (56 - $0 * 8) & 255) })
-        let at = SQLValue.moment(moment)
+        let at = SQLValue.timestamp(moment)
         switch kind {
         case .answers: return [BoundStatement(answer, id, digest, digest, id, at)]
         case .secrets: return [BoundStatement(secret, id, at)]
-        case .tallies:
+        case .smsUsage:
             // Of the day before, or of that one.
             let day = moment < RetentionTests.now ? moment - .seconds(86_400) : moment
             return [BoundStatement(tally, .text(SMSCharge.day(day)), .text((Sample.id(number) as UserID).text))]
         case .dead: return [BoundStatement(dead, id, at)]
-        case .callbacks: return [BoundStatement(callback, id, at)]
+        case .webhooks: return [BoundStatement(callback, id, at)]
         case .activations: return [BoundStatement(activation, digest, id, at, at, id)]
         case .codes: return [BoundStatement(code, id, .null, at, at)]
         case .challenges:
@@ -248,7 +251,7 @@ private enum Old {
         "INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (?, 'callback', 0, ?)")
     static let replay = Statement(
         "UPDATE outbox SET dead_at = NULL, attempts = 0, due_at = ?, expires_at = ? WHERE id = ?")
-    static let replayCall = Statement("UPDATE outbox SET dead_at = NULL, call_at = ?, expires_at = ? WHERE id = ?")
+    static let replayWebhook = Statement("UPDATE outbox SET dead_at = NULL, call_at = ?, expires_at = ? WHERE id = ?")
     private static let activation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?, NULL)")
     private static let code = Statement("INSERT INTO sent_code VALUES (?, 0, ?, ?, ?, NULL)")
     private static let challenge = Statement(

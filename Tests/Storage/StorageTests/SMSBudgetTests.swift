@@ -111,10 +111,10 @@ import World
         for user in 1...3 {
             try await Self.begin(user, Self.charge(SMSLimits(), user: user), on: store)
         }
-        try await store.note(SMSUsage(Sample.id(101), at: Self.now, prefix: german, parts: 2, cost: 150_000))
-        try await store.note(SMSUsage(Sample.id(102), at: Self.now, prefix: german, parts: 1, cost: 75_000))
+        try await store.addUsage(SMSUsage(Sample.id(101), at: Self.now, prefix: german, parts: 2, cost: 150_000))
+        try await store.addUsage(SMSUsage(Sample.id(102), at: Self.now, prefix: german, parts: 1, cost: 75_000))
         // Taken over from another day: begun then.
-        try await store.note(SMSUsage(Sample.id(103), at: Self.now, prefix: american, parts: 1, cost: 10_000))
+        try await store.addUsage(SMSUsage(Sample.id(103), at: Self.now, prefix: american, parts: 1, cost: 10_000))
         let account = try await store.run(SMSUsageReport.query(of: Self.now))
         #expect(account.total == .init(prefix: "", messages: 3, sent: 3, parts: 4, cost: 235_000))
         #expect(
@@ -126,7 +126,7 @@ import World
         #expect(tomorrow.prefixes.isEmpty && tomorrow.total.messages == 0)
 
         // Days stay, users and hours go.
-        _ = try await store.drop(ExpiredRows(.tallies, before: Self.now + .seconds(86_400)), by: Sample.id(1))
+        _ = try await store.drop(ExpiredRows(.smsUsage, before: Self.now + .seconds(86_400)), by: Sample.id(1))
         #expect(try await store.run(SMSUsageReport.query(of: Self.now)) == account)
         let left = try await store.run(Script("left", reads: [BoundStatement(Self.all)]))
         #expect(try left.row(0).integer(0) == 3)

@@ -55,14 +55,14 @@ extension HarmedServerTests {
                 let sent = SMSUsage(
                     Sample.id(1), at: Sample.now, prefix: NumberPrefix.country(of: "+49"), parts: 2, cost: 150_000)
                 proxy.cutNextCommit(.after)
-                try await store.note(sent)
+                try await store.addUsage(sent)
                 let once = try await store.run(SMSUsageReport.query(of: Sample.now)).total
                 #expect(once == .init(prefix: "", messages: 0, sent: 1, parts: 2, cost: 150_000))
                 proxy.cutNextCommit(.before)
-                try await store.note(
+                try await store.addUsage(
                     SMSUsage(Sample.id(2), at: Sample.now, prefix: sent.prefix, parts: 1, cost: 75_000))
                 // Taken by a gateway once more, as when an operator has it tried again.
-                try await store.note(sent)
+                try await store.addUsage(sent)
                 let account = try await store.run(SMSUsageReport.query(of: Sample.now)).total
                 #expect(account == .init(prefix: "", messages: 0, sent: 3, parts: 5, cost: 375_000))
             }

@@ -44,7 +44,7 @@ extension HarmedServerTests {
             try server.start()
             #expect(try await store.run(TestScript.raise(1)).row(1).integer(0) == 1)
             #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 1)
-            #expect(store.trouble == nil)
+            #expect(store.fault == nil)
         }
 
         private func pass(_ time: TestTime, until isOver: Flag) async {

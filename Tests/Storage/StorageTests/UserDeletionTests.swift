@@ -25,7 +25,7 @@ import World
         try await Sample.fill(store, at: database.url)
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
-        let expired = BoundStatement(Self.expire, .moment(Sample.now), .id(Sample.id(2) as ChallengeID))
+        let expired = BoundStatement(Self.expire, .timestamp(Sample.now), .id(Sample.id(2) as ChallengeID))
         _ = try await store.run(Script("expire", writes: [expired]))
         #expect(try await Sample.approve(3, on: store, as: operations.new()) != nil)
         for (number, ended) in [(1, [Sample.id(1)]), (2, []), (3, [])] as [(Int, [ChallengeID])] {
@@ -39,7 +39,7 @@ import World
     /// Two relays on one database: one forgets a user whose challenge the other ends.
     @Test(.timeLimit(.minutes(15))) func deletingAUserLeavesEndedChallenges() async throws {
         let relays = try await TwoRelays()
-        try relays.hold(BoundStatement(Self.deny, .moment(Sample.now), .id(Sample.id(1) as ChallengeID)))
+        try relays.hold(BoundStatement(Self.deny, .timestamp(Sample.now), .id(Sample.id(1) as ChallengeID)))
         let (first, second, operation) = (relays.first, relays.second, relays.operations.new())
         async let forgotten = Sample.forget(1, on: first, as: operation)
         try await second.untilRunning("UPDATE challenge%")

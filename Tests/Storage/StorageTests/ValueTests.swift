@@ -29,7 +29,7 @@ import World
             try await keep(
                 store, .integer(.min), .text("naïve 🙈 \u{1F469}\u{200D}\u{1F4BB}"), .text("it's a \\ and a \" and a %"),
                 .blob(id), .blob(bytes), .blob(Array(repeating: 0xFF, count: 100_000)),
-                .moment(Timestamp(milliseconds: 1_763_713_354_007)), .integer(-2_147_483_648))
+                .timestamp(Timestamp(milliseconds: 1_763_713_354_007)), .integer(-2_147_483_648))
             let row = try await kept(store, .min)
             #expect(try row.integer(0) == .min)
             #expect(try row.text(1) == "naïve 🙈 \u{1F469}\u{200D}\u{1F4BB}")
@@ -38,7 +38,7 @@ import World
             #expect(try row.blob(4) == bytes)
             #expect(try row.blob(5) == Array(repeating: 0xFF, count: 100_000))
             #expect(try row.text(6) == "2025-11-21 08:22:34.007")
-            #expect(try row.moment(6).milliseconds == 1_763_713_354_007)
+            #expect(try row.timestamp(6).milliseconds == 1_763_713_354_007)
             #expect(try row.integer(7) == -2_147_483_648)
         }
     }
@@ -82,9 +82,9 @@ import World
             for id in 0..<5 {
                 try await keep(
                     store, .integer(Int64(id)), .null, .null, .null, .null, .null,
-                    .moment(Timestamp(milliseconds: 1_763_713_354_998 + Int64(id))), .null)
+                    .timestamp(Timestamp(milliseconds: 1_763_713_354_998 + Int64(id))), .null)
             }
-            let bound = SQLValue.moment(Timestamp(milliseconds: 1_763_713_355_001))
+            let bound = SQLValue.timestamp(Timestamp(milliseconds: 1_763_713_355_001))
             let rows = try await store.run(Script("test.before", reads: [BoundStatement(Self.before, bound)]))[0]
             #expect(try rows.map { row throws in try row.integer(0) } == [0, 1, 2])
         }
@@ -104,7 +104,7 @@ import World
             #expect(throws: StoreFailure.internal("column 7 should hold 0 or 1 and holds an integer")) {
                 try row.bool(7)
             }
-            #expect(throws: StoreFailure.self) { try row.moment(1) }
+            #expect(throws: StoreFailure.self) { try row.timestamp(1) }
             #expect(throws: StoreFailure.internal("a row has no column 8")) { try row.integer(8) }
             #expect(throws: StoreFailure.internal("a row has no column -1")) { try row.integer(-1) }
         }

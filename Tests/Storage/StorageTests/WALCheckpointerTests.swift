@@ -17,11 +17,11 @@ import Testing
         init(_ limits: CheckpointPolicy.Limits = CheckpointPolicy.Limits()) throws {
             directory = try TemporaryDirectory()
             let path = directory("test.db")
-            try SQLiteSession(path: path, mode: .creating, patience: .zero).close()
+            try SQLiteSession(path: path, mode: .creating, timeout: .zero).close()
             worker = EventLoop.simulated(name: "store-log", time: TestTime()) { _ in 0 }
             let log = WALCheckpointer(
-                try SQLiteSession(path: path, mode: .writing, patience: .zero), worker: worker, limits: limits)
-            session = try SQLiteSession(path: path, mode: .writing, patience: .zero, log: log)
+                try SQLiteSession(path: path, mode: .writing, timeout: .zero), worker: worker, limits: limits)
+            session = try SQLiteSession(path: path, mode: .writing, timeout: .zero, log: log)
             try session.execute("CREATE TABLE kept (id INTEGER PRIMARY KEY, body BLOB)")
         }
 
@@ -67,7 +67,7 @@ import Testing
         while scene.worker.turn() {}
         try scene.commit(pages: 100)
         scene.session.close()
-        let again = try SQLiteSession(path: scene.directory("test.db"), mode: .readingOnly, patience: .zero)
+        let again = try SQLiteSession(path: scene.directory("test.db"), mode: .readingOnly, timeout: .zero)
         let rows = try again.run([BoundStatement(Statement("SELECT count(*), sum(length(body)) FROM kept"))])
         #expect(try rows[0].first?.integer(0) == 16)
         #expect(try rows[0].first?.integer(1) == Int64(16 * 100 * Self.page))

@@ -46,8 +46,8 @@ import World
         for website in 1...2 { try await scene.addWebsite(website) }
         try await scene.write("SET max_recursive_iterations = 1000000")
         try await fill(scene, 100_000)
-        for number in 0..<20 { try await scene.addCall(number + 1_000_000_000, to: 2) }
-        try await scene.addCall(2_000_000_000, to: 1, after: .seconds(-86_400 * 365 * 30))
+        for number in 0..<20 { try await scene.addWebhook(number + 1_000_000_000, to: 2) }
+        try await scene.addWebhook(2_000_000_000, to: 1, after: .seconds(-86_400 * 365 * 30))
         try await scene.write("ANALYZE TABLE outbox, callback, website")
         let counted = Counted()
         let store = try Store.watched(at: scene.database.url) { (steps, session) throws(SessionFailure) in
@@ -65,7 +65,7 @@ import World
             #expect(rows > 0 && rows < most, "\(what): \(rows)")
         }
         try await costs("websites", upTo: 100) {
-            let found = try await store.websitesToCall(at: CallScene.now)
+            let found = try await store.dueEndpoints(at: CallScene.now)
             #expect(found.count == 2)
         }
         try await costs("claim of another", upTo: 500) {
@@ -78,12 +78,12 @@ import World
         }
         let settled = WebhookSettlement(
             website: Sample.id(2), url: CallScene.url, relay: Sample.id(1), at: CallScene.now,
-            effects: [.again(Sample.id(1_000_000_000), at: Sample.later, failures: 1)], reason: nil, tried: .failed)
+            effects: [.retry(Sample.id(1_000_000_000), at: Sample.later, failures: 1)], reason: nil, tried: .failed)
         try await costs("settle", upTo: 100) { _ = try await store.settle(settled, as: scene.operations.new()) }
         let claim = OutboxLease(
             id: Sample.id(1), relay: Sample.id(1), now: CallScene.now, leasedUntil: Sample.later,
             messagesLeasedUntil: Sample.later, limit: 100)
-        try await costs("everything else that is due", upTo: 100) { _ = try await store.claim(claim) }
+        try await costs("everything else that is due", upTo: 100) { _ = try await store.lease(claim) }
         // A third of them waits for later: each is looked at a few times, not once for every other.
         let recovered = WebhookSettlement(
             website: Sample.id(1), url: CallScene.url, relay: Sample.id(1), at: CallScene.now, effects: [.recovered],

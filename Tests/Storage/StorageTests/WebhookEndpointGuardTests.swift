@@ -36,7 +36,7 @@ struct WebhookEndpointGuardTests {
     }
 
     private func standing(_ store: Store) async throws -> WebhookHealth.State? {
-        try await store.run(WebhookEndpoints.find(website))?.standing.state
+        try await store.run(WebhookEndpoints.find(website))?.health.state
     }
 
     private func changes(_ store: Store) async throws -> Int64 {
@@ -117,7 +117,7 @@ struct WebhookEndpointGuardTests {
             _ = try await store.run(
                 Script(
                     "calls",
-                    writes: calls.map { BoundStatement(row, .id($0), .id(website), .moment(now), .moment(now)) }))
+                    writes: calls.map { BoundStatement(row, .id($0), .id(website), .timestamp(now), .timestamp(now)) }))
             func waiting() async throws -> Int64? { try await store.run(WebhookEndpoints.find(website))?.waiting }
             #expect(try await !store.run(WebhookEndpoints.drop(website)))
             #expect(try await waiting() == 2)

@@ -13,10 +13,10 @@ struct WebhookLeaseTests {
         let scene = try CallScene(engine)
         for website in 1...3 { try await scene.addWebsite(website) }
         try await scene.addRelay(1)
-        for number in 10..<16 { try await scene.addCall(number, after: .seconds(number - 20)) }
-        try await scene.addCall(20, after: .seconds(1))
-        try await scene.addCall(30, to: 2)
-        try await scene.addCall(31, to: 3, after: .seconds(1))
+        for number in 10..<16 { try await scene.addWebhook(number, after: .seconds(number - 20)) }
+        try await scene.addWebhook(20, after: .seconds(1))
+        try await scene.addWebhook(30, to: 2)
+        try await scene.addWebhook(31, to: 3, after: .seconds(1))
         #expect(try await scene.websites() == [1, 2])
         #expect(Set(try await scene.claim()) == [10, 11, 12, 13])
         #expect(Set(try await scene.claim()) == [14, 15])
@@ -28,7 +28,7 @@ struct WebhookLeaseTests {
         let claim = OutboxLease(
             id: Sample.id(1), relay: Sample.id(1), now: CallScene.now + .seconds(60), leasedUntil: Sample.later,
             messagesLeasedUntil: Sample.later, limit: 100)
-        #expect(try await scene.store.claim(claim).rows.isEmpty)
+        #expect(try await scene.store.lease(claim).rows.isEmpty)
     }
 
     /// A relay that lives keeps what it has in hand; of a dead one others take it, when it is buried or its lease is over.
@@ -36,15 +36,15 @@ struct WebhookLeaseTests {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
         for relay in 1...2 { try await scene.addRelay(relay) }
-        try await scene.addCall(10)
+        try await scene.addWebhook(10)
         #expect(try await scene.claim(by: 1) == [10])
         let over = CallScene.lease + .seconds(1)
         #expect(try await scene.claim(by: 2, after: over) == [])
         #expect(try await scene.claim(by: 1, after: over) == [10])
-        try await scene.store.bury(Sample.id(1), at: nil, now: CallScene.now)
+        try await scene.store.removeDeadRelay(Sample.id(1), at: nil, now: CallScene.now)
         #expect(try await scene.claim(by: 2) == [10])
         // Relay 3 was buried before it took it.
-        try await scene.addCall(11)
+        try await scene.addWebhook(11)
         #expect(try await scene.claim(by: 3) == [11])
         #expect(try await scene.claim(by: 2) == [])
         #expect(try await scene.claim(by: 2, after: over).contains(11))
@@ -56,8 +56,8 @@ struct WebhookLeaseTests {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
         for end in [10, 20, 30] {
-            try await scene.addCall(end + 1, challenge: end, place: 1, after: .seconds(-1))
-            try await scene.addCall(end, challenge: end)
+            try await scene.addWebhook(end + 1, challenge: end, place: 1, after: .seconds(-1))
+            try await scene.addWebhook(end, challenge: end)
         }
         // One by one: what waits stands in nobody's way.
         #expect(Set(try await scene.claim(limit: 1) + scene.claim(limit: 1) + scene.claim(limit: 1)) == [10, 20, 30])
@@ -65,7 +65,7 @@ struct WebhookLeaseTests {
         let due = CallScene.now + .seconds(5)
         try await scene.settle([.delivered(Sample.id(10))])
         try await scene.settle([.dead(Sample.id(20), failures: 8)])
-        try await scene.settle([.again(Sample.id(30), at: due, failures: 1)])
+        try await scene.settle([.retry(Sample.id(30), at: due, failures: 1)])
         #expect(Set(try await scene.claim()) == [11, 21])
         #expect(try await scene.websites(after: .seconds(4)) == [])
         #expect(try await scene.claim(after: .seconds(5)) == [30])
@@ -75,7 +75,7 @@ struct WebhookLeaseTests {
         let scene = try CallScene(engine)
         for website in 1...3 {
             try await scene.addWebsite(website)
-            try await scene.addCall(website * 10, to: website)
+            try await scene.addWebhook(website * 10, to: website)
         }
         try await scene.write(
             "UPDATE callback SET state = 'disabled' WHERE website_id = x'\(Sample.id(1) as WebsiteID)'")
@@ -126,7 +126,7 @@ struct WebhookLeaseTests {
         defer { other.close() }
         try await scene.addWebsite(1)
         for relay in 1...2 { try await scene.addRelay(relay) }
-        for number in 100..<140 { try await scene.addCall(number) }
+        for number in 100..<140 { try await scene.addWebhook(number) }
         var taken: [Int] = []
         while true {
             async let one = scene.claim(by: 1)
@@ -141,16 +141,16 @@ struct WebhookLeaseTests {
     @Test(arguments: Engine.allCases) func webhookBacklogIsCounted(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         #expect(
-            try await scene.store.callBacklog(at: CallScene.now)
+            try await scene.store.webhookBacklog(at: CallScene.now)
                 == WebhookBacklog(oldestDue: nil, dead: 0, disabled: 0, websites: 0))
         for website in 1...2 { try await scene.addWebsite(website) }
-        try await scene.addCall(10, after: .seconds(-7))
-        try await scene.addCall(11, after: .seconds(-9))
-        try await scene.addCall(20, to: 2, after: .seconds(-60))
+        try await scene.addWebhook(10, after: .seconds(-7))
+        try await scene.addWebhook(11, after: .seconds(-9))
+        try await scene.addWebhook(20, to: 2, after: .seconds(-60))
         try await scene.write(
             "UPDATE callback SET state = 'disabled' WHERE website_id = x'\(Sample.id(2) as WebsiteID)'")
         #expect(
-            try await scene.store.callBacklog(at: CallScene.now)
+            try await scene.store.webhookBacklog(at: CallScene.now)
                 == WebhookBacklog(oldestDue: CallScene.now - .seconds(9), dead: 0, disabled: 1, websites: 2))
         // Dead ones, of whomever.
         for number in [10, 11, 20] {
@@ -161,10 +161,10 @@ struct WebhookLeaseTests {
                 """)
         }
         #expect(
-            try await scene.store.callBacklog(at: CallScene.now)
+            try await scene.store.webhookBacklog(at: CallScene.now)
                 == WebhookBacklog(oldestDue: nil, dead: 3, disabled: 1, websites: 2))
         // What is due later is not late.
-        try await scene.addCall(12, after: .seconds(1))
-        #expect(try await scene.store.callBacklog(at: CallScene.now).oldestDue == nil)
+        try await scene.addWebhook(12, after: .seconds(1))
+        #expect(try await scene.store.webhookBacklog(at: CallScene.now).oldestDue == nil)
     }
 }

@@ -16,14 +16,14 @@ struct WebhookSettlementTests {
     @Test(arguments: Engine.allCases) func settlementAppliesEachEffect(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
-        for number in 10..<14 { try await scene.addCall(number, attempts: 2) }
+        for number in 10..<14 { try await scene.addWebhook(number, attempts: 2) }
         #expect(try await scene.claim().count == 4)
         let due = CallScene.now + .seconds(300)
         // Twice: whoever does not know whether it was done does it again.
         for _ in 0..<2 {
             try await scene.settle([.delivered(call(10))])
-            try await scene.settle([.again(call(11), at: due, failures: 3)], reason: "answered 500")
-            try await scene.settle([.shelved(call(12), failures: 2)], reason: "gone (410)")
+            try await scene.settle([.retry(call(11), at: due, failures: 3)], reason: "answered 500")
+            try await scene.settle([.suspended(call(12), failures: 2)], reason: "gone (410)")
             try await scene.settle([.dead(call(13), failures: 8)], reason: "no answer in time")
         }
         #expect(try await scene.count("outbox", where: "kind = 'callback'") == 3)
@@ -33,7 +33,7 @@ struct WebhookSettlementTests {
         for (row, moment) in zip(rows, moments) { #expect(try row.optionalMoment(1) == moment) }
         #expect(try rows.map { row in try row.integer(0) } == [3, 2, 8])
         #expect(try rows.map { row in try row.text(3) } == ["answered 500", "gone (410)", "no answer in time"])
-        #expect(try rows[2].moment(2) == CallScene.now)
+        #expect(try rows[2].timestamp(2) == CallScene.now)
         #expect(
             try await scene.count("audit", where: "event = 'callback.dead' AND outcome = 'no answer in time'") == 1)
         #expect(try await scene.count("audit", where: "event LIKE 'callback.%'") == 1)
@@ -43,13 +43,13 @@ struct WebhookSettlementTests {
     @Test(arguments: Engine.allCases) func webhookLeasedByAnotherRelayIsNotSettled(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
-        for number in 10..<14 { try await scene.addCall(number) }
+        for number in 10..<14 { try await scene.addWebhook(number) }
         #expect(try await scene.claim(by: 1).count == 4)
         #expect(try await scene.claim(by: 2, after: .seconds(31)).count == 4)
         let later = CallScene.now + .seconds(300)
-        try await scene.settle([.again(call(10), at: later, failures: 1)], by: 1, .failed)
+        try await scene.settle([.retry(call(10), at: later, failures: 1)], by: 1, .failed)
         try await scene.settle([.dead(call(11), failures: 8)], by: 1, .failed)
-        try await scene.settle([.shelved(call(12), failures: 0)], by: 1)
+        try await scene.settle([.suspended(call(12), failures: 0)], by: 1)
         #expect(try await scene.count("outbox", where: "holder = x'\(Sample.id(2) as RelayID)'") == 4)
         #expect(try await scene.count("callback", where: "tries = 0 AND since IS NULL") == 1)
         #expect(try await scene.count("audit", where: "1 = 1") == 0)
@@ -61,23 +61,23 @@ struct WebhookSettlementTests {
     @Test(arguments: Engine.allCases) func attemptsAreCountedOnce(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
-        for number in 10..<13 { try await scene.addCall(number) }
+        for number in 10..<13 { try await scene.addWebhook(number) }
         _ = try await scene.claim()
         for number in 10..<12 {
             for _ in 0..<2 {
                 try await scene.settle(
-                    [.again(call(number), at: CallScene.now + .seconds(60), failures: 1)], after: .seconds(number),
+                    [.retry(call(number), at: CallScene.now + .seconds(60), failures: 1)], after: .seconds(number),
                     .failed)
             }
         }
         let place = EndpointRevision(url: CallScene.url, operation: Sample.id(1))
-        let standing = WebhookHealth(.failing(since: CallScene.now + .seconds(10), tries: 2))
+        let standing = WebhookHealth(.failing(since: CallScene.now + .seconds(10), attempts: 2))
         #expect(
-            try await scene.store.websitesToCall(at: CallScene.now + .seconds(60))
+            try await scene.store.dueEndpoints(at: CallScene.now + .seconds(60))
                 == [DueEndpoint(id: Sample.id(1), standing: standing, place: place)])
         try await scene.settle([.delivered(call(12))], after: .seconds(20), .delivered)
         #expect(
-            try await scene.store.websitesToCall(at: CallScene.now + .seconds(60))
+            try await scene.store.dueEndpoints(at: CallScene.now + .seconds(60))
                 == [DueEndpoint(id: Sample.id(1), standing: WebhookHealth(), place: place)])
     }
 
@@ -85,15 +85,15 @@ struct WebhookSettlementTests {
     @Test(arguments: Engine.allCases) func endpointIsDisabledOnce(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         for website in 1...2 { try await scene.addWebsite(website) }
-        for number in 10..<14 { try await scene.addCall(number) }
+        for number in 10..<14 { try await scene.addWebhook(number) }
         _ = try await scene.claim()
-        let days = WebhookHealth.patience + .seconds(1)
+        let days = WebhookHealth.timeout + .seconds(1)
         // As the store has it, it has not failed often enough, or not for so long.
         try await scene.write(
             "UPDATE callback SET tries = \(WebhookHealth.fewestTries - 2), since = '\(CallScene.now.sql)'")
         func failed(_ number: Int, after delay: Duration) async throws -> Bool {
             try await scene.settle(
-                [.shelved(call(number), failures: 1), .disabled(.failures)], after: delay, .failed)
+                [.suspended(call(number), failures: 1), .disabled(.failures)], after: delay, .failed)
         }
         #expect(try await failed(10, after: days) == false)
         #expect(try await failed(11, after: .seconds(60)) == false)
@@ -103,7 +103,7 @@ struct WebhookSettlementTests {
         #expect(try await failed(13, after: days) == false)
         let disabled = try await scene.read("SELECT stopped_by, since FROM callback WHERE state = 'disabled'")
         #expect(try disabled.map { row in try row.text(0) } == ["failures"])
-        #expect(try disabled.first?.moment(1) == CallScene.now + days)
+        #expect(try disabled.first?.timestamp(1) == CallScene.now + days)
         #expect(
             try await scene.count("audit", where: "event = 'callback.disabled' AND outcome = 'failures'") == 1)
         #expect(try await scene.websites(after: days) == [])
@@ -115,11 +115,11 @@ struct WebhookSettlementTests {
     @Test(arguments: Engine.allCases) func answerOfTheOldURLDoesNotCountAgainstTheNew(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
-        for number in 10..<12 { try await scene.addCall(number) }
+        for number in 10..<12 { try await scene.addWebhook(number) }
         _ = try await scene.claim()
         let former = "https://shop.example/former"
-        try await scene.settle([.again(call(10), at: CallScene.now, failures: 1)], at: former, .failed)
-        #expect(try await scene.settle([.shelved(call(11), failures: 0), .disabled(.gone)], at: former) == false)
+        try await scene.settle([.retry(call(10), at: CallScene.now, failures: 1)], at: former, .failed)
+        #expect(try await scene.settle([.suspended(call(11), failures: 0), .disabled(.gone)], at: former) == false)
         #expect(try await scene.count("callback", where: "state = 'active' AND tries = 0 AND since IS NULL") == 1)
         #expect(try await scene.count("audit", where: "event = 'callback.disabled'") == 0)
         // They are where they can be tried again.
@@ -130,10 +130,10 @@ struct WebhookSettlementTests {
     @Test(arguments: Engine.allCases) func status410DisablesTheEndpoint(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
-        try await scene.addCall(10)
+        try await scene.addWebhook(10)
         _ = try await scene.claim()
         let operation = scene.operations.new()
-        let effects: [WebhookSettlement.Effect] = [.shelved(call(10), failures: 0), .disabled(.gone)]
+        let effects: [WebhookSettlement.Effect] = [.suspended(call(10), failures: 0), .disabled(.gone)]
         #expect(try await scene.settle(effects, as: operation))
         #expect(try await scene.settle(effects, as: operation))
         #expect(try await scene.settle(effects) == false)
@@ -153,8 +153,8 @@ struct WebhookSettlementTests {
         let scene = try CallScene(engine)
         for website in 1...2 { try await scene.addWebsite(website) }
         try await scene.addRelay(2)
-        for number in 10..<13 { try await scene.addCall(number) }
-        try await scene.addCall(20, to: 2, after: .seconds(60))
+        for number in 10..<13 { try await scene.addWebhook(number) }
+        try await scene.addWebhook(20, to: 2, after: .seconds(60))
         let held = try await scene.claim(by: 2, limit: 1)
         let arrived = held == [12] ? 11 : 12
         #expect(held.count == 1)
@@ -182,9 +182,9 @@ struct WebhookSettlementTests {
     @Test(arguments: [Engine.file, .mariadb]) func interruptedRecoveryIsRepeated(_ engine: Engine) async throws {
         let scene = try CallScene(engine)
         try await scene.addWebsite(1)
-        for number in 10..<12 { try await scene.addCall(number) }
+        for number in 10..<12 { try await scene.addWebhook(number) }
         _ = try await scene.claim()
-        try await scene.addCall(20, after: .seconds(3600), attempts: 5)
+        try await scene.addWebhook(20, after: .seconds(3600), attempts: 5)
         try await scene.write("UPDATE callback SET since = '\(CallScene.now.sql)', tries = 9")
         let store = try Store.watched(at: scene.database.url) { (steps, session) throws(SessionFailure) in
             if steps.contains(where: { $0.statement.sql.contains("attempts - 1") }) { throw .refused("cut") }
@@ -224,7 +224,7 @@ struct WebhookSettlementTests {
         var next: Timestamp? = WebhookRows.farthest
         var rounds = 0
         while let upTo = next, rounds < 10 {
-            next = try await scene.store.run(WebhookRows.hasten(Sample.id(1), at: CallScene.now, upTo: upTo))
+            next = try await scene.store.run(WebhookRows.makeDue(Sample.id(1), at: CallScene.now, upTo: upTo))
             rounds += 1
             // All of these are tried, in vain.
             try await scene.write(

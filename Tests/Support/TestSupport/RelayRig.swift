@@ -63,7 +63,7 @@ public final class RelayRig: Sendable {
     ///
     /// - Parameters:
     ///   - mail: its courier; the rig's own where nil.
-    ///   - calls: the same of what leaves for websites.
+    ///   - webhooks: the same of what leaves for websites.
     public func relay(
         over store: Store, mail: (any MessageCourier)? = nil, calls: (any WebhookCourier)? = nil
     ) throws -> Relay {
@@ -94,7 +94,7 @@ public final class RelayRig: Sendable {
             settings: Relay.Settings(
                 origin: origin, pin: SHA256.hash(Array("pin".utf8)), policy: Policy(), isAlone: isAlone,
                 quotas: quotas),
-            store: store, push: push, ways: MessageCouriers(mail: mail, texts: texts), calls: calls,
+            store: store, push: push, couriers: MessageCouriers(mail: mail, texts: texts), webhooks: calls,
             phones: phones,
             keys: RelayKeys(masterKey: masterKey), sealer: try sealer(), time: time,
             randomness: randomness, log: log, metrics: metrics, spawn: spawn)

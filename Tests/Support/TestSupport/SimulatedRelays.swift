@@ -64,11 +64,11 @@ public final class SimulatedRelays {
         loop.post {
             loop.spawn {
                 // As the daemon does: its beat is known before the first request comes.
-                await relay.keep()
-                Self.every(.seconds(1), on: loop) { await relay.keep() }
+                await relay.runHeartbeat()
+                Self.every(.seconds(1), on: loop) { await relay.runHeartbeat() }
                 Self.every(.seconds(1), on: loop) { await relay.releaseLeft() }
-                Self.every(.seconds(1), on: loop) { await relay.attend() }
-                Self.every(.seconds(1), on: loop) { await relay.attendCalls() }
+                Self.every(.seconds(1), on: loop) { await relay.processDueEntries() }
+                Self.every(.seconds(1), on: loop) { await relay.deliverWebhooks() }
             }
         }
         self.process = process

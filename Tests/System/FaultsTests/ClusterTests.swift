@@ -83,7 +83,7 @@ struct ClusterTests {
             try await play(traffic, link, chance)
             try await traffic.settled()
             try traffic.check(codes: Self.tokens)
-            try traffic.checkCallbacks(users: Self.users)
+            try traffic.checkWebhooks(users: Self.users)
             try await cluster.checkNodes()
         }
     }

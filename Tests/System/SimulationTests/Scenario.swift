@@ -166,7 +166,7 @@ final class Scenario: PushCourier, @unchecked Sendable {
             method: "POST", path: path, fields: fields, body: JSONWriter.write(.object(body)), certificate: certificate)
         let response = await SimulatedNetwork.send(
             request, to: process.api, on: process.loop, from: clients,
-            latency: { self.milliseconds(1..<50) }, patience: .seconds(20))
+            latency: { self.milliseconds(1..<50) }, timeout: .seconds(20))
         guard let response, let object = (try? JSONReader.read(response.body))?.object else { return nil }
         return (response.status, object)
     }

@@ -61,7 +61,7 @@ final class WebhookEndpoint: WebhookCourier {
         case _ where isDown: return .unanswered(.unreachable)
         case 0...6: return .answered(status: 200)
         case 7: return .unanswered(.timeout)
-        case 8: return .answered(status: 503, wish: .seconds(2))
+        case 8: return .answered(status: 503, retryAfter: .seconds(2))
         default: return .answered(status: 500)
         }
     }

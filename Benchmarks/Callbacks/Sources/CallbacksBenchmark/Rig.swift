@@ -38,7 +38,7 @@ final class Rig: Sendable {
         relay = Relay(
             settings: Relay.Settings(
                 origin: "https://127.0.0.1:8080", pin: SHA256.hash([1]), policy: Policy(), isAlone: true),
-            store: store, push: nil, ways: MessageCouriers(), calls: courier,
+            store: store, push: nil, couriers: MessageCouriers(), webhooks: courier,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()),
             keys: RelayKeys(masterKey: master), sealer: sealer, time: time, randomness: SystemRandomness(), log: log
         ) { work in loop.spawn(work) }
@@ -47,11 +47,11 @@ final class Rig: Sendable {
     /// What the daemon does every second.
     func begin() async {
         await loop.perform {
-            await self.relay.keep()
+            await self.relay.runHeartbeat()
             self.loop.spawn {
                 while !self.isOver.load(ordering: .relaxed) {
-                    await self.relay.attendCalls()
-                    await self.relay.keep()
+                    await self.relay.deliverWebhooks()
+                    await self.relay.runHeartbeat()
                     await self.loop.sleep(for: .seconds(1))
                 }
             }
@@ -60,7 +60,7 @@ final class Rig: Sendable {
 
     func end() async {
         isOver.store(true, ordering: .relaxed)
-        await relay.endCalls()
+        await relay.stopWebhooks()
         courier.close()
         await loop.perform { await self.loop.sleep(for: .seconds(2)) }
         store.close()
@@ -79,7 +79,7 @@ final class Rig: Sendable {
         let key = SHA256.hash(Array(name.utf8))
         let new = Websites.New(
             id: id, name: name, displayName: "The \(name)", policy: policy.json,
-            callback: WebhookEndpoints.New(
+            endpoint: WebhookEndpoints.New(
                 url: callback, secrets: WebhookEndpoints.Secrets(sealed: sealed, sealedBy: sealer.currentID)),
             keyThumbprint: key, createdAt: SystemTime().now())
         return try await on { rig in

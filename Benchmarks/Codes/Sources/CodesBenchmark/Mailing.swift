@@ -27,8 +27,8 @@ func mail(_ url: String, on loop: EventLoop, count: Int, port: UInt16) async thr
     defer { courier.close() }
     let relay = try rig.relay(mail: courier)
     let rate = try await Rig.on(loop) {
-        await rig.relay.leave()
-        await relay.keep()
+        await rig.relay.deregister()
+        await relay.runHeartbeat()
         let waiting = try await left(rig.store)
         guard waiting == count else { throw Unmeasured("\(waiting) mails wait instead of \(count)") }
         let start = time.instant()
@@ -56,7 +56,7 @@ private final class Rounds {
     }
 
     func begin() {
-        loop.spawn { [relay] in await relay.attend() }
+        loop.spawn { [relay] in await relay.processDueEntries() }
         timer = loop.schedule(after: .seconds(1)) { self.begin() }
     }
 

@@ -125,7 +125,7 @@ private final class Storm: Sendable {
     func run(_ underway: Int) async throws {
         let website = try await website()
         let tokens = try await users(of: website, underway)
-        await relay.keep()
+        await relay.runHeartbeat()
         attend()
         print("users: \(tokens.count); resident \(resident() / 1024) MiB")
         let start = now()
@@ -166,7 +166,7 @@ private final class Storm: Sendable {
             Websites.add(
                 Websites.New(
                     id: relay.operations.draw(), name: "storm", displayName: "Storm", policy: policy.json,
-                    callback: nil,
+                    endpoint: nil,
                     keyThumbprint: key, createdAt: SystemTime().now()), as: relay.operations.new()))
         guard added else { throw Fault("the website is there already") }
         return try await relay.website(named: "storm", key: key)
@@ -207,7 +207,7 @@ private final class Storm: Sendable {
 
     private func attend() {
         loop.spawn { [self] in
-            await relay.attend()
+            await relay.processDueEntries()
             _ = loop.schedule(after: .milliseconds(500)) { [self] in attend() }
         }
     }

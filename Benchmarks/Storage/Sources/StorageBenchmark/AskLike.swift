@@ -25,7 +25,7 @@ struct AskLike: Sendable {
     /// The website, the users and their phones.
     func fill(_ store: Store) throws {
         for table in tables { _ = try store.runBlocking(Script("tables", writes: [BoundStatement(table)])) }
-        let now = SQLValue.moment(clock.now())
+        let now = SQLValue.timestamp(clock.now())
         let operation = SQLValue.blob(chance.bytes(16))
         _ = try store.runBlocking(
             Script("fill", writes: [BoundStatement(insertWebsite, .blob(website), .text(hex(website)), now, operation)]))
@@ -45,8 +45,8 @@ struct AskLike: Sendable {
     func script(_ number: Int) -> Script {
         let index = number % Self.users
         let now = clock.now()
-        let moment = SQLValue.moment(now)
-        let expiry = SQLValue.moment(now + .seconds(60))
+        let moment = SQLValue.timestamp(now)
+        let expiry = SQLValue.timestamp(now + .seconds(60))
         let operation = chance.bytes(16)
         let challenge = SQLValue.blob(chance.bytes(16))
         let mine: [SQLValue] = [.blob(user[index]), .blob(operation)]

@@ -32,14 +32,14 @@ extension JSONObject {
         return texts
     }
 
-    func moment(_ name: String) throws(CallFault) -> Timestamp {
+    func timestamp(_ name: String) throws(CallFault) -> Timestamp {
         guard let moment = Timestamp(rfc3339: try text(name)) else { throw .odd("\(name) is no time") }
         return moment
     }
 
-    func moment(ifAny name: String) throws(CallFault) -> Timestamp? {
+    func timestamp(ifAny name: String) throws(CallFault) -> Timestamp? {
         guard let value = self[name], !value.isNull else { return nil }
-        return try moment(name)
+        return try timestamp(name)
     }
 
     func word<Word: RelayWord>(_ name: String) throws(CallFault) -> Word { Word(rawValue: try text(name)) }

@@ -44,7 +44,7 @@ public struct LoginOutcome: Sendable, Equatable {
         for step in json["steps"] == nil ? [] : try json.objects("steps") {
             steps.append(
                 Step(
-                    factor: try step.word("factor"), state: try step.text("state"), at: try step.moment("at"),
+                    factor: try step.word("factor"), state: try step.text("state"), at: try step.timestamp("at"),
                     reason: step["reason"]?.string))
         }
         self.steps = steps

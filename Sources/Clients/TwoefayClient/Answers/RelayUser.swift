@@ -69,8 +69,8 @@ public struct Device: Sendable, Equatable {
         platform = json["platform"]?.string
         state = json.word(ifAny: "state")
         thumbprint = json["thumbprint"]?.string
-        createdAt = try json.moment(ifAny: "created_at")
-        lastSeenAt = try json.moment(ifAny: "last_seen_at")
+        createdAt = try json.timestamp(ifAny: "created_at")
+        lastSeenAt = try json.timestamp(ifAny: "last_seen_at")
     }
 }
 
@@ -94,7 +94,7 @@ public struct Activation: Sendable, Equatable {
         code = try json.text("code")
         uri = try json.text("uri")
         qr = try json.text("qr")
-        expiresAt = try json.moment("expires_at")
+        expiresAt = try json.timestamp("expires_at")
     }
 
     /// The URI with a secret that the relay never sees: the phone proves with it that its key is its own, and `BindingCheck`

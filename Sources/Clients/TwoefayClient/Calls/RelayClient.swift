@@ -65,7 +65,7 @@ public struct RelayClient: Sendable {
         while true {
             guard !Task.isCancelled else { throw .cancelled }
             do throws(CallFault) {
-                return try Self.read(try await carrier.carry(call))
+                return try Self.read(try await carrier.send(call))
             } catch {
                 if isPerhapsDone, call.isDone(by: error) { return [:] }
                 isPerhapsDone = isPerhapsDone || error.isPerhapsDone

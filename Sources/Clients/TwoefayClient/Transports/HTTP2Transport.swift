@@ -82,7 +82,7 @@ public actor HTTP2Transport: RelayTransport {
 
     // MARK: Calls
 
-    public func carry(_ call: RelayCall) async throws(CallFault) -> RelayReply {
+    public func send(_ call: RelayCall) async throws(CallFault) -> RelayReply {
         let number = next()
         let result: Result<RelayReply, CallFault> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -118,7 +118,7 @@ public actor HTTP2Transport: RelayTransport {
         guard let line, line.isOpen else { return open() }
         guard let call = waiting[number]?.call else { return }
         waiting[number]?.line = line
-        let sent = line.send(request(call), deadline: call.patience) { result in
+        let sent = line.send(request(call), deadline: call.timeout) { result in
             self.end(number, Self.reply(result))
         }
         waiting[number]?.sent = sent

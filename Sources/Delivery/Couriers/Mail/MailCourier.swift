@@ -53,12 +53,12 @@ public final class MailCourier: MessageCourier {
         let result = await client.send(
             SMTPTransfer(
                 from: from.address, to: message.to, data: mail.bytes(), deadline: min(left, Self.longest)))
-        note(result)
+        recordServerFault(result)
         return (MessageOutcome(result), result)
     }
 
     /// What went wrong lately that is not a single mail's matter.
-    public var trouble: String? {
+    public var fault: String? {
         lastTrouble.withLock { trouble in
             trouble.flatMap { time.instant() - $0.since < Self.remembered ? $0.reason : nil }
         }
@@ -67,7 +67,7 @@ public final class MailCourier: MessageCourier {
     /// Ends what is under way.
     public func close() { client.close() }
 
-    private func note(_ result: Result<SMTPReply, SMTPFailure>) {
+    private func recordServerFault(_ result: Result<SMTPReply, SMTPFailure>) {
         guard case .failure(let failure) = result, failure.isOfTheServer else {
             if result.wasHeard { lastTrouble.withLock { $0 = nil } }
             return

@@ -32,7 +32,7 @@ public final class SMSCourier: MessageCourier {
     }
 
     /// Nil while some gateway takes messages, as far as is known.
-    public var trouble: String? { exchange.trouble }
+    public var fault: String? { exchange.fault }
 
     public func close() async { await exchange.close() }
 
@@ -57,7 +57,7 @@ public final class SMSCourier: MessageCourier {
             website: message.website, code: code.digits,
             minutes: TemplateValues.minutes(left: message.expiresAt - time.now()), ip: code.ip, place: code.place,
             service: code.service)
-        let note = words.current.note(
+        let note = words.current.sms(
             code.purpose == .login ? .loginCode : .addressCode, values, language: message.language)
         return SMSMessage(id: message.id.text, to: message.to, text: note.text)
     }
@@ -69,7 +69,7 @@ public final class SMSCourier: MessageCourier {
             message.id, at: time.now(), prefix: limits.prefix(of: message.to), parts: report.parts, cost: report.cost)
         spawn { [log] in
             do throws(StoreFailure) {
-                try await ledger.note(sent)
+                try await ledger.addUsage(sent)
             } catch {
                 log.warning("sms.unaccounted", [.gateway: report.gateway ?? "", .error: "\(error)"])
             }

@@ -82,7 +82,7 @@ public final class HTTPWebhookCourier: WebhookCourier {
     }
 
     private static func answered(_ status: Int, _ fields: Fields, at now: Timestamp) -> WebhookOutcome {
-        .answered(status: status, wish: fields["retry-after"].flatMap { RetryAfter.wait($0, at: now) })
+        .answered(status: status, retryAfter: fields["retry-after"].flatMap { RetryAfter.wait($0, at: now) })
     }
 
     private static func unanswered(_ cause: TransferFailure.Cause) -> WebhookOutcome {

@@ -63,7 +63,7 @@ final class OpenSockets: Sendable {
 
     /// Whoever reads from the oldest finds the end: where libcurl has opened another, the one that it takes leave of is the
     /// one before, and the new one is to be used again.
-    func hearNothingMore() {
+    func stopReading() {
         state.withLock { state in if let fd = state.open.first { shutdown(fd, Int32(SHUT_RD)) } }
     }
 

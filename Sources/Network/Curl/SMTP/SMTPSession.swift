@@ -102,7 +102,7 @@ final class SMTPSession {
         switch kind {
         case CURLINFO_HEADER_OUT:
             // libcurl would wait for the answer, and nothing is left that it could change.
-            if bytes.starts(with: "QUIT".utf8) { sockets.hearNothingMore() }
+            if bytes.starts(with: "QUIT".utf8) { sockets.stopReading() }
             mail?.said(bytes)
         case CURLINFO_HEADER_IN: mail?.answered(bytes)
         default: break

@@ -77,7 +77,7 @@ extension PresentedIdentity {
         case .website(_, let key): .key(key)
         case .phone(let id, _, _): .phone(id)
         // Anybody can make a key: it is the address that is known.
-        case .nobody, .key, .unproved, .unusable: .stranger(remote)
+        case .nobody, .key, .unproved, .unusable: .anonymous(remote)
         }
     }
 }

@@ -8,7 +8,7 @@ struct RequestContext: Sendable {
     let api: API
     let request: Request
     let route: Route
-    let places: [String: String]
+    let pathParameters: [String: String]
     let claim: PresentedIdentity
     let form: Form
     let access: AccessLogLine
@@ -54,7 +54,7 @@ struct RequestContext: Sendable {
 
     private func read(for caller: Caller) throws(Problem) -> JSONObject {
         do {
-            return try form.read(request, places: places, method: route.method)
+            return try form.read(request, pathParameters: pathParameters, method: route.method)
         } catch {
             throw notTheirs(caller) ?? error
         }
@@ -98,8 +98,8 @@ struct RequestContext: Sendable {
         _ caller: Caller, _ body: JSONObject, as operation: Operation, repeated: IdempotentRequest?
     ) async -> Outcome {
         let call = VerbCall(
-            api: api, places: places, body: body, operation: operation, remote: request.remote,
-            patience: Preference.wait(request.fields), language: AcceptLanguage.read(request.fields))
+            api: api, pathParameters: pathParameters, body: body, operation: operation, remote: request.remote,
+            waitLimit: Preference.wait(request.fields), language: AcceptLanguage.read(request.fields))
         let verdict: VerbOutcome
         do throws(Refusal) {
             verdict = try await form.run(call, for: caller)

@@ -7,7 +7,7 @@ import Relay
 struct VerbCall: Sendable {
     let api: API
     /// What stood in the path's places, decoded.
-    let places: [String: String]
+    let pathParameters: [String: String]
     /// The parameters, all of them right.
     let body: JSONObject
     /// Under which a change is made; the same when the request comes again under its Idempotency-Key.
@@ -15,7 +15,7 @@ struct VerbCall: Sendable {
     /// The address that the request came from.
     let remote: String
     /// How long the caller would wait for an answer (`Prefer: wait=N`).
-    let patience: Int?
+    let waitLimit: Int?
     /// What the person reads, as far as the caller says so (`Accept-Language`).
     let language: String?
 
@@ -39,7 +39,7 @@ struct VerbCall: Sendable {
 
     /// What stood in a place of the path.
     func place(_ name: String) throws(Refusal) -> String {
-        guard let text = places[name] else {
+        guard let text = pathParameters[name] else {
             api.log.error("api.undeclared", [.name: name])
             throw .broken
         }

@@ -86,7 +86,7 @@ struct Form: Sendable {
 /// All routes.
 struct RouteTable: Sendable {
     enum Match: Sendable {
-        case route(Route, places: [String: String])
+        case route(Route, pathParameters: [String: String])
         case wrongMethod(pattern: String, allow: String)
         case nothing
     }
@@ -107,7 +107,7 @@ struct RouteTable: Sendable {
                 guard let text = PathPattern.decode(text) else { return .nothing }
                 decoded[name] = text
             }
-            return .route(route, places: decoded)
+            return .route(route, pathParameters: decoded)
         }
         guard let first = allowed.first else { return .nothing }
         return .wrongMethod(

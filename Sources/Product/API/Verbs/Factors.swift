@@ -138,9 +138,9 @@ extension CodeFactor {
         let barred: UserState? = user.state != .active ? user.state : user.codes.isLocked ? .locked : nil
         var object: JSONObject = [
             "kind": .word(kind), "state": state == .active && barred != nil ? .word(barred) : .word(state),
-            "created_at": .moment(createdAt),
+            "created_at": .timestamp(createdAt),
         ]
-        if let confirmedAt { object.set("confirmed_at", .moment(confirmedAt)) }
+        if let confirmedAt { object.set("confirmed_at", .timestamp(confirmedAt)) }
         if let maskedAddress { object.set("address", .string(maskedAddress)) }
         if failures > 0 { object.set("failures", .integer(Int64(failures))) }
         return object

@@ -8,7 +8,7 @@ import Synchronization
 public struct Dependency: Sendable {
     public let name: String
     /// Nil when it is there, else why not: for the log, never for the answer.
-    public let trouble: @Sendable () async -> String?
+    public let fault: @Sendable () async -> String?
     /// Whether it is needed now.
     public let isNeeded: @Sendable () -> Bool
     /// Whether the relay serves without it: it is named as missing, and the relay is ready all the same.
@@ -16,12 +16,12 @@ public struct Dependency: Sendable {
 
     public init(
         _ name: String, isAdvisory: Bool = false, isNeeded: @escaping @Sendable () -> Bool = { true },
-        trouble: @escaping @Sendable () async -> String?
+        fault: @escaping @Sendable () async -> String?
     ) {
         self.name = name
         self.isNeeded = isNeeded
         self.isAdvisory = isAdvisory
-        self.trouble = trouble
+        self.fault = fault
     }
 }
 
@@ -30,7 +30,7 @@ final class ReadinessLog: Sendable {
     private let names = Mutex<Set<String>>([])
 
     /// Whether it was otherwise before.
-    func note(_ name: String, isMissing: Bool) -> Bool {
+    func logChange(_ name: String, isMissing: Bool) -> Bool {
         names.withLock { isMissing ? $0.insert(name).inserted : $0.remove(name) != nil }
     }
 }
@@ -85,8 +85,8 @@ enum Health {
         var dependencies = JSONObject()
         var missing: [String] = []
         for dependency in needed {
-            let trouble = await dependency.trouble()
-            let isChanged = api.missed.note(dependency.name, isMissing: trouble != nil)
+            let trouble = await dependency.fault()
+            let isChanged = api.missed.logChange(dependency.name, isMissing: trouble != nil)
             dependencies.set(dependency.name, .string(trouble == nil ? "ok" : "missing"))
             if let trouble {
                 if !dependency.isAdvisory { missing.append(dependency.name) }

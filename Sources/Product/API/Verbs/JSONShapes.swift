@@ -7,7 +7,7 @@ import World
 
 /// How the values of the product look on the wire.
 extension JSONValue {
-    static func moment(_ moment: Timestamp?) -> JSONValue { text(moment?.rfc3339) }
+    static func timestamp(_ moment: Timestamp?) -> JSONValue { text(moment?.rfc3339) }
 }
 
 extension Activation {
@@ -37,8 +37,8 @@ extension DeviceView {
             "jwk": jwk, "thumbprint": .text(thumbprint),
         ]
         if let binding { object.set("binding", .string(binding)) }
-        object.set("created_at", .moment(createdAt))
-        object.set("last_seen_at", .moment(lastSeenAt))
+        object.set("created_at", .timestamp(createdAt))
+        object.set("last_seen_at", .timestamp(lastSeenAt))
         return object
     }
 }

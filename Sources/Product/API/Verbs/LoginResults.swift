@@ -26,16 +26,16 @@ enum LoginResults {
         let read: @Sendable () async throws(Refusal) -> ChallengeResult? = { () async throws(Refusal) in
             guard let challenge else {
                 guard let token else { throw .notFound }
-                return try await call.relay.tell(token: token, to: website)
+                return try await call.relay.result(token: token, to: website)
             }
-            return try await call.relay.tell(challenge, of: token, to: website)
+            return try await call.relay.result(challenge, of: token, to: website)
         }
         // By token, the first reading says which challenge to wait for.
         var known = challenge
-        if call.patience != nil, known == nil { known = try await read()?.challenge }
-        guard let patience = call.patience, let known else { return .answer(answer(try await read(), call)) }
+        if call.waitLimit != nil, known == nil { known = try await read()?.challenge }
+        guard let patience = call.waitLimit, let known else { return .answer(answer(try await read(), call)) }
         // The ticket comes before the reading: an end between the two is not missed.
-        let ticket = call.relay.waits.ticket(for: .challenge(known))
+        let ticket = call.relay.heldRequests.ticket(for: .challenge(known))
         let told: ChallengeResult?
         do throws(Refusal) {
             told = try await read()
@@ -47,7 +47,7 @@ enum LoginResults {
             ticket.cancel()
             return .answer(answer(told, call))
         }
-        let duration = call.relay.patience(told, wanted: .seconds(patience))
+        let duration = call.relay.waitLimit(told, wanted: .seconds(patience))
         guard duration > .zero else {
             ticket.cancel()
             return .answer(answer(told, call))
@@ -57,7 +57,7 @@ enum LoginResults {
 
     private static func answer(_ told: ChallengeResult?, _ call: VerbCall) -> APIResponse {
         var answer = APIResponse(200, told?.json() ?? ["login": ""])
-        if let patience = call.patience { answer.add("preference-applied", "wait=\(patience)") }
+        if let patience = call.waitLimit { answer.add("preference-applied", "wait=\(patience)") }
         return answer
     }
 }

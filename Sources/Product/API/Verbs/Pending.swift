@@ -19,7 +19,7 @@ enum PendingList {
 
     @Sendable static func pending(_ call: VerbCall, _ phone: PhoneCredential) async throws(Refusal) -> VerbOutcome {
         let texts = call[P.known] ?? []
-        guard let patience = call.patience, patience > 0 else {
+        guard let patience = call.waitLimit, patience > 0 else {
             return .answer(answer(try await call.relay.pending(for: phone), call))
         }
         return try await news(beyond: texts, call, phone, until: call.api.time.instant() + .seconds(patience))
@@ -43,7 +43,7 @@ enum PendingList {
             ticket.cancel()
             throw error
         }
-        let duration = call.relay.patience(pending, wanted: end - call.api.time.instant())
+        let duration = call.relay.waitLimit(pending, wanted: end - call.api.time.instant())
         guard Set(pending.map(\.challenge.text)) == Set(texts), duration > .zero else {
             ticket.cancel()
             return .answer(answer(pending, call))
@@ -59,11 +59,11 @@ enum PendingList {
         let list = pending.map { each -> JSONValue in
             [
                 "challenge": .string(each.challenge.text), "nonce": .string(Base64URL.encode(each.nonce)),
-                "context": .string(Base64URL.encode(each.context)), "expires_at": .moment(each.expiresAt),
+                "context": .string(Base64URL.encode(each.context)), "expires_at": .timestamp(each.expiresAt),
             ]
         }
-        var answer = APIResponse(200, ["pending": .array(list), "time": .moment(call.api.time.now())])
-        if let patience = call.patience { answer.add("preference-applied", "wait=\(patience)") }
+        var answer = APIResponse(200, ["pending": .array(list), "time": .timestamp(call.api.time.now())])
+        if let patience = call.waitLimit { answer.add("preference-applied", "wait=\(patience)") }
         return answer
     }
 }

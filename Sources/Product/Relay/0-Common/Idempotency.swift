@@ -162,7 +162,7 @@ extension Relay {
 
     private func begin(_ repeatable: IdempotentRequest, or fresh: Operation) async throws(Refusal) -> IdempotencyOutcome
     {
-        let row = try await ask("idempotency") { () async throws(StoreFailure) in
+        let row = try await withStore("idempotency") { () async throws(StoreFailure) in
             try await store.begin(repeatable, as: fresh.id, relay: id, at: time.now())
         }
         guard let row else { throw .unauthenticated }
@@ -183,7 +183,7 @@ extension Relay {
             // Left by a relay that died, or by this one when the store failed before it could be told of the end.
             guard running.insert(row.operation) else { return .stillRunning }
             do throws(Refusal) {
-                let mine = try await ask("idempotency") { () async throws(StoreFailure) in
+                let mine = try await withStore("idempotency") { () async throws(StoreFailure) in
                     try await store.resume(repeatable, as: row.operation, relay: id)
                 }
                 if mine { return .run(operations.again(row.operation, begunAt: row.createdAt)) }
@@ -211,7 +211,7 @@ extension Relay {
             throw .broken
         }
         let kept = StoredResponse(state: holdsSecret ? .shown : .done, status: status, sealed: sealed)
-        try await ask("idempotency") { () async throws(StoreFailure) in
+        try await withStore("idempotency") { () async throws(StoreFailure) in
             try await store.finish(repeatable, as: operation.id, kept)
         }
         running.remove(operation.id)
@@ -232,7 +232,7 @@ extension Relay {
 
     private func areReleased(_ ended: [OperationID: IdempotentRequest], hadBegun: Bool) async -> Bool {
         do throws(Refusal) {
-            try await ask("idempotency") { () async throws(StoreFailure) in try await store.release(ended) }
+            try await withStore("idempotency") { () async throws(StoreFailure) in try await store.release(ended) }
             running.remove(ended)
             return true
         } catch {

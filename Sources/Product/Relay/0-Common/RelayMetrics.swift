@@ -20,8 +20,8 @@ public struct RelayMetrics: Sendable {
     private let codeLocks: Counter
     private let storeFailures: Counters<StoreFailure.Word>
     private let tidied: Counters<ExpiredRows.Kind>
-    private let waits: HeldRequestGauge
-    let calls: WebhookMetrics
+    private let heldRequests: HeldRequestGauge
+    let webhooks: WebhookMetrics
 
     /// How a challenge ended.
     private struct End: Hashable {
@@ -97,7 +97,7 @@ public struct RelayMetrics: Sendable {
         codeLocks = registry.counter(
             "twoefay_codes_locked_total",
             "Users whose codes were locked after too many wrong ones. Their phones can still approve.")
-        calls = WebhookMetrics(registry)
+        webhooks = WebhookMetrics(registry)
         storeFailures = registry.counters(
             "twoefay_store_failures_total",
             "Operations of the store that failed: unavailable (down, hung, full; the caller got 503) or broken.",
@@ -106,7 +106,7 @@ public struct RelayMetrics: Sendable {
         registry.gauge("twoefay_requests_held", "Requests that wait now until there is something to tell.") {
             waits.count
         }
-        self.waits = waits
+        self.heldRequests = waits
         tidied = registry.counters(
             "twoefay_tidied_rows_total",
             "Rows that nobody needed any more and this relay took out of the store, by what they were; a challenge counts "
@@ -137,7 +137,7 @@ extension RelayMetrics {
         messages.add(MessageAttempt(kind: kind, outcome: outcome.word))
     }
 
-    func noted(_ backlog: Backlog, at now: Timestamp) { self.backlog.note(backlog, at: now) }
+    func recordBacklog(_ backlog: Backlog, at now: Timestamp) { self.backlog.note(backlog, at: now) }
 
     func refused(_ fault: DecisionFault) { decisionsRefused.add(fault) }
 
@@ -148,9 +148,9 @@ extension RelayMetrics {
     func lockedCodes() { codeLocks.add() }
 
     /// Whose number it is.
-    func show(_ waits: HeldRequests) { self.waits.show(waits) }
+    func show(_ heldRequests: HeldRequests) { self.heldRequests.show(heldRequests) }
 
-    func tidied(_ kind: ExpiredRows.Kind, _ count: Int) {
+    func rowsDeleted(_ kind: ExpiredRows.Kind, _ count: Int) {
         if count > 0 { tidied.add(kind, UInt64(count)) }
     }
 
@@ -215,11 +215,11 @@ extension PushOutcome {
 
 /// How many wait, as long as there is a relay.
 private final class HeldRequestGauge: Sendable {
-    private let waits = Mutex<HeldRequests?>(nil)
+    private let heldRequests = Mutex<HeldRequests?>(nil)
 
-    var count: Int64 { Int64(waits.withLock { $0 }?.count ?? 0) }
+    var count: Int64 { Int64(heldRequests.withLock { $0 }?.count ?? 0) }
 
-    func show(_ waits: HeldRequests) { self.waits.withLock { $0 = waits } }
+    func show(_ heldRequests: HeldRequests) { self.heldRequests.withLock { $0 = heldRequests } }
 }
 
 /// How the outbox stood when it was looked at last.

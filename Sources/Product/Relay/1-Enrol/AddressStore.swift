@@ -8,9 +8,9 @@ public protocol AddressStore: Sendable {
     func sentCodes(of factor: FactorID, at: Timestamp) async throws(StoreFailure) -> [Int64]
     /// The address counts from now on, as the user's own too.
     ///
-    /// - Parameter hasWord: as for other factors; of an address that the user had at the registration nobody is asked.
+    /// - Parameter isVouchedFor: as for other factors; of an address that the user had at the registration nobody is asked.
     func confirm(
-        address factor: CodeFactor, of user: UserID, failures: Int, code: Int64, hasWord: Bool, at: Timestamp,
+        address factor: CodeFactor, of user: UserID, failures: Int, code: Int64, isVouchedFor: Bool, at: Timestamp,
         as operation: Operation
     ) async throws(StoreFailure) -> CodeUseOutcome
     func send(_ sending: AddressCode, as operation: Operation) async throws(StoreFailure) -> SendOutcome
@@ -23,17 +23,17 @@ public struct UserUpdate: Sendable {
     /// They wait for a code, in the place of what waited before.
     public let addresses: [NewFactor]
     /// Somebody's word was given for them: without, nothing may be bound of the user's own yet.
-    public let hasWord: Bool
+    public let isVouchedFor: Bool
     public let at: Timestamp
 
     public init(
-        user: UserID, website: WebsiteID, change: UserChange, addresses: [NewFactor], hasWord: Bool, at: Timestamp
+        user: UserID, website: WebsiteID, change: UserChange, addresses: [NewFactor], isVouchedFor: Bool, at: Timestamp
     ) {
         self.user = user
         self.website = website
         self.change = change
         self.addresses = addresses
-        self.hasWord = hasWord
+        self.isVouchedFor = isVouchedFor
         self.at = at
     }
 }

@@ -81,7 +81,7 @@ extension Relay {
             let asked = try await askApproval(approvable, of: user.token, by: website, as: asking)
             throw .approvalRequired(asked.challenge, number: asked.number)
         }
-        let row = try await ask("approval") { () async throws(StoreFailure) in
+        let row = try await withStore("approval") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
         }
         let now = time.now()

@@ -35,7 +35,7 @@ public enum WebsiteBindOutcome: Sendable, Equatable {
     /// There is no such user (any more).
     case gone
     /// An operator has suspended or unbound it.
-    case stopped
+    case blockedByOperator
 }
 
 public struct Enrolment: Sendable, Equatable {

@@ -14,10 +14,10 @@ public protocol FactorStore: Sendable {
     ///
     /// - Parameters:
     ///   - failures: wrong codes of the user in a row, as they were read.
-    ///   - hasWord: the website's word is enough; without, the user has approved of it, or nothing is bound of the
+    ///   - isVouchedFor: the website's word is enough; without, the user has approved of it, or nothing is bound of the
     ///     user's own yet.
     func confirm(
-        _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, hasWord: Bool, at: Timestamp,
+        _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, isVouchedFor: Bool, at: Timestamp,
         as operation: Operation
     ) async throws(StoreFailure) -> CodeUseOutcome
     /// A hardware token was found again: its next counter.
@@ -35,7 +35,7 @@ public protocol FactorStore: Sendable {
         as operation: Operation
     ) async throws(StoreFailure) -> Bool
     /// What the audit calls the change that this operation made; nil where it has made none.
-    func noted(_ operation: OperationID) async throws(StoreFailure) -> String?
+    func recordCodeUse(_ operation: OperationID) async throws(StoreFailure) -> String?
 }
 
 /// A factor as it is written.
@@ -91,18 +91,18 @@ public struct FactorEnrolment: Sendable {
     /// It may take the place of one that counts.
     public let mayReplace: Bool
     /// Somebody's word was given for it: without, nothing may be bound of the user's own yet.
-    public let hasWord: Bool
+    public let isVouchedFor: Bool
     /// Of recovery codes: their digests.
     public let codes: [[UInt8]]
     /// The secret that a repetition answers with.
     public let secret: StoredSecret?
 
     public init(
-        _ factor: NewFactor, mayReplace: Bool, hasWord: Bool, codes: [[UInt8]] = [], secret: StoredSecret? = nil
+        _ factor: NewFactor, mayReplace: Bool, isVouchedFor: Bool, codes: [[UInt8]] = [], secret: StoredSecret? = nil
     ) {
         self.factor = factor
         self.mayReplace = mayReplace
-        self.hasWord = hasWord
+        self.isVouchedFor = isVouchedFor
         self.codes = codes
         self.secret = secret
     }
@@ -135,7 +135,7 @@ extension Relay {
     static let confirmationTime = NewActivation.lifetime
 
     func factors(of user: UserID) async throws(Refusal) -> [CodeFactor] {
-        try await ask("factors") { () async throws(StoreFailure) in try await store.factors(of: user) }
+        try await withStore("factors") { () async throws(StoreFailure) in try await store.factors(of: user) }
     }
 
     /// In the order in which they are tried, each that counts before the one that is to take its place. What was not
@@ -175,7 +175,7 @@ extension Relay {
     func requireWord(
         for waiting: CodeFactor, _ parameter: String, _ user: UserRow, _ website: Website
     ) throws(Refusal) {
-        guard waiting.state == .waiting, user.isProved, !hasWord(nil, website), !waiting.isApproved else { return }
+        guard waiting.state == .waiting, user.isProved, !isVouchedFor(nil, website), !waiting.isApproved else { return }
         let known = [user.email, user.phone].compactMap { $0.map { Array($0.utf8) } }
         if let address = waiting.address, known.contains(Array(address.utf8)) { return }
         throw .conflict([
@@ -192,7 +192,7 @@ extension Relay {
         _ enrolling: FactorEnrolment, for user: UserRow, by website: Website, as operation: Operation
     ) async throws(Refusal) -> [UInt8]? {
         let factor = enrolling.factor
-        let outcome = try await ask("enrol") { () async throws(StoreFailure) in
+        let outcome = try await withStore("enrol") { () async throws(StoreFailure) in
             try await store.enrol(enrolling, website: website.id, as: operation)
         }
         switch outcome {

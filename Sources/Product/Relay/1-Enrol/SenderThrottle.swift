@@ -103,25 +103,25 @@ extension Relay {
     func taking<Answer: Sendable>(
         from sender: String, _ work: () async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
-        let admitted = try self.admitted(sender, by: senders)
+        let admitted = try self.admitted(sender, by: activationThrottle)
         do throws(Refusal) {
             let answer = try await work()
-            senders.right(sender, admitted: admitted, at: time.instant())
+            activationThrottle.right(sender, admitted: admitted, at: time.instant())
             return answer
         } catch {
             if error == .unauthenticated {
-                let count = senders.wrong(sender, admitted: admitted, at: time.instant())
+                let count = activationThrottle.wrong(sender, admitted: admitted, at: time.instant())
                 if count >= SenderThrottle.free { log.notice("code.wrong", [.remote: sender, .count: count]) }
             } else {
-                senders.right(sender, admitted: admitted, at: time.instant())
+                activationThrottle.right(sender, admitted: admitted, at: time.instant())
             }
             throw error
         }
     }
 
-    func admitted(_ sender: String, by senders: SenderThrottle) throws(Refusal) -> Instant? {
+    func admitted(_ sender: String, by activationThrottle: SenderThrottle) throws(Refusal) -> Instant? {
         do throws(Refusal) {
-            return try senders.admit(sender, at: time.instant())
+            return try activationThrottle.admit(sender, at: time.instant())
         } catch {
             metrics.reached(.code)
             throw error

@@ -71,7 +71,7 @@ extension Relay {
     ) async throws(Refusal) -> OpenedChallenge {
         let now = time.now()
         let limits = limits(website.policy, isKnown: request.isKnown, at: now)
-        let subject = try await ask("login") { () async throws(StoreFailure) in
+        let subject = try await withStore("login") { () async throws(StoreFailure) in
             try await store.subject(request.subject, of: website.id, within: limits)
         }
         guard let subject else { throw .notFound }
@@ -82,7 +82,7 @@ extension Relay {
         let plan = try plan(request, about: subject, by: website, at: now, as: operation)
         // A flood costs reading alone. What may have been stored before has its room, and is looked for in any case.
         if let blocker = subject.limitedBy, !operation.mayHaveRun { throw limited(by: blocker, subject, website) }
-        let outcome = try await ask("login") { () async throws(StoreFailure) in
+        let outcome = try await withStore("login") { () async throws(StoreFailure) in
             try await store.ask(plan.challenge, within: limits, as: operation)
         }
         switch outcome {
@@ -114,8 +114,8 @@ extension Relay {
                 .website: website.name, .user: subject.user.text, .challenge: challenge.id.text,
                 .factor: factor?.rawValue ?? "none", .reason: stored.life.reason?.rawValue,
             ])
-        for superseded in stored.superseded { waits.fire(.challenge(superseded)) }
-        if stored.life.state.isEnd { summonCalls() } else { waits.fire(.user(subject.user)) }
+        for superseded in stored.superseded { heldRequests.fire(.challenge(superseded)) }
+        if stored.life.state.isEnd { scheduleWebhooks() } else { heldRequests.fire(.user(subject.user)) }
         // A challenge that an earlier run of this operation stored ends when that run said, not now and a lifetime: its
         // pushes are in the outbox, or were sent long ago.
         if stored.life.expiresAt == challenge.life.expiresAt {
@@ -163,7 +163,7 @@ extension Relay {
         }
         let expiresAt = now + .seconds(request.expiresIn ?? policy.lifetime)
         let number = digits == 0 ? nil : request.number ?? randomness.digits(digits)
-        let place = request.ip.flatMap { placeOf($0) }
+        let place = request.ip.flatMap { locate($0) }
         let context = Context(
             website: website.name, displayName: website.displayName, username: subject.username,
             service: request.service, action: request.action, details: request.details, ip: request.ip,
@@ -191,7 +191,7 @@ extension Relay {
             context: context.bytes, nonce: randomness.bytes(16), number: number,
             approves: request.approves, language: request.language,
             otherwise: isSent ? nil : first == .push ? .pull : first,
-            pushes: deliveries.map { errand(for: $0, at: now) }, expiry: operation.identifier("expiry"),
+            pushes: deliveries.map { entry(for: $0, at: now) }, expiry: operation.identifier("expiry"),
             next: first.flatMap { next(after: $0, cascade, means, narrowed, at: now, operation) }, askedAt: now)
         return Plan(challenge: challenge, deliveries: deliveries, beginsWithMessage: isSent)
     }
@@ -256,7 +256,7 @@ extension Relay {
     }
 
     /// How the outbox has it until it is settled.
-    func errand(for delivery: PushDelivery, at now: Timestamp) -> NewChallenge.PushEntry {
+    func entry(for delivery: PushDelivery, at now: Timestamp) -> NewChallenge.PushEntry {
         NewChallenge.PushEntry(id: delivery.push.id, device: delivery.device, leasedUntil: now + Self.lease, holder: id)
     }
 }

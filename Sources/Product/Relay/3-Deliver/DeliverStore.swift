@@ -4,16 +4,16 @@ import World
 /// Deliver: what the outbox holds is done, and what came of it is written down.
 public protocol DeliverStore: Sendable {
     /// Leases rows that are due: nobody's, this relay's own whose lease is over, never another living relay's.
-    func claim(_ claim: OutboxLease) async throws(StoreFailure) -> ClaimedRows<LeasedEntry>
+    func lease(_ claim: OutboxLease) async throws(StoreFailure) -> ClaimedRows<LeasedEntry>
     /// Takes a claimed row that could not be read out of the way. A row that no relay wrote is dead. Any other waits, each
     /// time longer, until the rows that it relies on are repaired.
-    func setAside(_ errand: OutboxEntryID, by relay: RelayID, at: Timestamp) async throws(StoreFailure)
+    func setAside(_ entry: OutboxEntryID, by relay: RelayID, at: Timestamp) async throws(StoreFailure)
     /// Nil once its challenge has ended.
-    func push(_ errand: OutboxEntryID) async throws(StoreFailure) -> PushRow?
+    func push(_ entry: OutboxEntryID) async throws(StoreFailure) -> PushRow?
     /// Once for each push: false when it was settled before, or went with its challenge or its phone.
     func settle(_ settlement: PushSettlement, as operation: Operation) async throws(StoreFailure) -> Bool
     /// False when the row is no more this relay's to put back: another has it, or it is gone.
-    func postpone(_ errand: OutboxEntryID, by relay: RelayID, until: Timestamp) async throws(StoreFailure) -> Bool
+    func postpone(_ entry: OutboxEntryID, by relay: RelayID, until: Timestamp) async throws(StoreFailure) -> Bool
 }
 
 public struct OutboxLease: Sendable {
@@ -77,7 +77,7 @@ public struct PushRow: Sendable, Equatable {
 
 /// The end of one push. It says nothing about the challenge: whoever is asked may answer all the same.
 public struct PushSettlement: Sendable {
-    public let errand: OutboxEntryID
+    public let entry: OutboxEntryID
     public let challenge: ChallengeID
     public let step: StepState
     /// Why nothing came of it, for people and for the website. It is as long as its column, and printable.
@@ -90,10 +90,10 @@ public struct PushSettlement: Sendable {
     init(
         of push: Push, _ step: StepState, _ reason: String?, tokenDeadSince: Timestamp? = nil, at: Timestamp
     ) {
-        errand = push.id
+        entry = push.id
         challenge = push.challenge
         self.step = step
-        self.reason = reason.map(Self.word)
+        self.reason = reason.map(Self.printable)
         deviceToken = push.deviceToken
         self.tokenDeadSince = tokenDeadSince
         self.at = at
@@ -102,7 +102,7 @@ public struct PushSettlement: Sendable {
     static let longestReason = 64
 
     /// Whoever carries it has the say in what it holds, and a website shows it to people.
-    static func word(_ text: String) -> String {
+    static func printable(_ text: String) -> String {
         let plain = text.unicodeScalars.prefix(longestReason).map { (" "..."~").contains($0) ? $0 : "?" }
         return plain.isEmpty ? "unknown" : String(String.UnicodeScalarView(plain))
     }

@@ -48,20 +48,20 @@ extension Relay {
 
     /// Does what a claimed row asks for. If a row is the cause of a failure, the claimed row is set aside.
     func attending<Answer>(
-        _ errand: OutboxEntryID, _ work: () async throws(Refusal) -> Answer
+        _ entry: OutboxEntryID, _ work: () async throws(Refusal) -> Answer
     ) async -> Answer? {
         do throws(Refusal) {
             return try await work()
         } catch {
-            if error == .broken { await setAside(errand) }
+            if error == .broken { await setAside(entry) }
             return nil
         }
     }
 
     /// If the store does not answer, the row comes again when its lease is over, and is set aside then.
-    private func setAside(_ errand: OutboxEntryID) async {
-        _ = try? await ask("outbox") { () async throws(StoreFailure) in
-            try await store.setAside(errand, by: id, at: time.now())
+    private func setAside(_ entry: OutboxEntryID) async {
+        _ = try? await withStore("outbox") { () async throws(StoreFailure) in
+            try await store.setAside(entry, by: id, at: time.now())
         }
     }
 }

@@ -5,13 +5,13 @@ public struct MessageCouriers: Sendable {
     /// Nil where none is set up.
     public var mail: (any MessageCourier)?
     public var texts: (any MessageCourier)?
-    public var textLimits: SMSLimits
+    public var smsLimits: SMSLimits
 
     public init(
-        mail: (any MessageCourier)? = nil, texts: (any MessageCourier)? = nil, textLimits: SMSLimits = SMSLimits()
+        mail: (any MessageCourier)? = nil, texts: (any MessageCourier)? = nil, smsLimits: SMSLimits = SMSLimits()
     ) {
         self.mail = mail
         self.texts = texts
-        self.textLimits = textLimits
+        self.smsLimits = smsLimits
     }
 }

@@ -16,12 +16,12 @@ final class NotificationBudget: Sendable {
     private let window = Mutex(Window())
 
     /// Whether this one is to be sent. Another try of one that was counted is free.
-    func spend(_ errand: OutboxEntryID, of user: UserID, at now: Instant) -> Bool {
+    func spend(_ entry: OutboxEntryID, of user: UserID, at now: Instant) -> Bool {
         window.withLock { window in
             if window.since.map({ now - $0 >= Self.hour }) != false { window = Window(since: now) }
             let sent = window.sent[user, default: []]
-            guard sent.count < Self.most || sent.contains(errand) else { return false }
-            window.sent[user, default: []].insert(errand)
+            guard sent.count < Self.most || sent.contains(entry) else { return false }
+            window.sent[user, default: []].insert(entry)
             return true
         }
     }

@@ -55,8 +55,8 @@ extension Relay {
 
     /// Once at a time: its lease may be over before it is, where the store is slow or the clock is set.
     func deliver(_ delivery: PushDelivery) async {
-        guard underWay.begin(delivery.push.id) else { return }
-        defer { underWay.end(delivery.push.id) }
+        guard inFlight.begin(delivery.push.id) else { return }
+        defer { inFlight.end(delivery.push.id) }
         await attempt(delivery)
     }
 
@@ -101,7 +101,7 @@ extension Relay {
     func write(_ known: SettledPush, as operation: Operation) async {
         let (delivery, settlement) = (known.delivery, known.settlement)
         let step = settlement.step
-        let isFirst = try? await ask("deliver") { () async throws(StoreFailure) in
+        let isFirst = try? await withStore("deliver") { () async throws(StoreFailure) in
             try await store.settle(settlement, as: operation)
         }
         // The row stays leased to us; it is due again when the lease is over.
@@ -118,13 +118,13 @@ extension Relay {
         case _ where known.isOurFault: log.error("push.undeliverable", fields)
         default: log.warning("push.undeliverable", fields)
         }
-        if step != .sent { await advance(settlement.challenge, because: .cameToNothing) }
+        if step != .sent { await advance(settlement.challenge, because: .undeliverable) }
     }
 
     private func postpone(_ delivery: PushDelivery, by pause: Duration, _ reason: String) async {
         let due = time.now() + pause
         guard delivery.mayWait(until: due) else { return await settle(delivery, .undeliverable, reason) }
-        let isOurs = try? await ask("deliver") { () async throws(StoreFailure) in
+        let isOurs = try? await withStore("deliver") { () async throws(StoreFailure) in
             try await store.postpone(delivery.push.id, by: id, until: due)
         }
         // A relay that was halted for long, and taken for dead: another one has seen to it. Where the store does not say,

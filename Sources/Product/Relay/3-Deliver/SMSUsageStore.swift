@@ -22,5 +22,5 @@ public struct SMSUsage: Sendable, Equatable {
 
 /// Keeps the account of text messages. It is for people: what is limited is counted where a message is begun.
 public protocol SMSUsageStore: Sendable {
-    func note(_ sent: SMSUsage) async throws(StoreFailure)
+    func addUsage(_ sent: SMSUsage) async throws(StoreFailure)
 }

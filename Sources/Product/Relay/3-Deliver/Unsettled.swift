@@ -15,16 +15,16 @@ final class Unsettled<Entry: Sendable>: Sendable {
         }
     }
 
-    func take(_ errand: OutboxEntryID) -> Entry? { entries.withLock { $0.removeValue(forKey: errand)?.entry } }
+    func take(_ entry: OutboxEntryID) -> Entry? { entries.withLock { $0.removeValue(forKey: entry)?.entry } }
 }
 
 /// Errands that have left and of which nobody knows yet what becomes: when their turn comes again, because the store or
 /// whoever carries them is slow, they are left alone.
 final class InFlightEntries: Sendable {
-    private let errands = Mutex<Set<OutboxEntryID>>([])
+    private let entries = Mutex<Set<OutboxEntryID>>([])
 
     /// False if it is under way already.
-    func begin(_ errand: OutboxEntryID) -> Bool { errands.withLock { $0.insert(errand).inserted } }
+    func begin(_ entry: OutboxEntryID) -> Bool { self.entries.withLock { $0.insert(entry).inserted } }
 
-    func end(_ errand: OutboxEntryID) { errands.withLock { _ = $0.remove(errand) } }
+    func end(_ entry: OutboxEntryID) { self.entries.withLock { _ = $0.remove(entry) } }
 }

@@ -25,7 +25,7 @@ extension Relay {
     public func answer(
         _ challenge: ChallengeID, _ answer: PhoneAnswer, by phone: PhoneCredential
     ) async throws(Refusal) -> ChallengeLife.Result {
-        let found = try await ask("answer") { () async throws(StoreFailure) in
+        let found = try await withStore("answer") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: phone.user)
         }
         guard let found else { throw await refused(.unknown, nil, by: phone, as: .notFound) }
@@ -150,14 +150,14 @@ extension Relay {
     private func whyNotEnded(
         _ row: ChallengeRow, _ said: Content, by phone: PhoneCredential
     ) async throws(Refusal) -> Refusal {
-        let found = try await ask("answer") { () async throws(StoreFailure) in
+        let found = try await withStore("answer") { () async throws(StoreFailure) in
             try await store.challenge(row.id, of: row.user)
         }
         guard let found else { return await refused(.unknown, nil, by: phone, as: .notFound) }
         let ended = try await settled(found)
         if ended.life.state.isEnd { return try await tooLate(ended, said, by: phone) }
-        let standing = try await ask("answer") { () async throws(StoreFailure) in
-            try await store.standing(of: phone.id)
+        let standing = try await withStore("answer") { () async throws(StoreFailure) in
+            try await store.eligibility(of: phone.id)
         }
         guard let standing, standing.device == .active, standing.user == .active else {
             return await refused(.revoked, row.id, by: phone, as: .unauthenticated)
@@ -171,7 +171,7 @@ extension Relay {
     private func tooLate(
         _ row: ChallengeRow, _ said: Content?, by phone: PhoneCredential
     ) async throws(Refusal) -> Refusal {
-        if said?.decision == .fraud { try await hear(fraud: row, by: phone) }
+        if said?.decision == .fraud { try await freezeOnLateReport(fraud: row, by: phone) }
         return await refused(
             row.life.state == .expired ? .late : .decided, row.id, by: phone,
             as: .alreadyDecided(result: row.life.result.rawValue))
@@ -206,7 +206,7 @@ extension Relay {
             challenge: row.id, life: life, factor: row.phoneFactor, proof: .website, event: "challenge.answered",
             at: now)
         if try await end(closing, as: operation) { return life.result }
-        let ended = try await ask("answer") { () async throws(StoreFailure) in
+        let ended = try await withStore("answer") { () async throws(StoreFailure) in
             try await store.challenge(row.id, of: row.user)
         }
         throw .alreadyDecided(result: try await settled(ended ?? row).life.result.rawValue)

@@ -38,8 +38,8 @@ extension Relay {
             fault: fault, website: phone.website.id, user: phone.user, device: phone.id, challenge: challenge, at: now)
         guard refusals.spend(operation.id, of: phone.id, at: time.instant()) else { return refusal }
         // Whether or not it can be written, the decision is refused.
-        _ = try? await ask("refused") { () async throws(StoreFailure) in
-            try await store.noteRefused(refused, as: operation)
+        _ = try? await withStore("refused") { () async throws(StoreFailure) in
+            try await store.recordRefusal(refused, as: operation)
         }
         return refusal
     }

@@ -27,22 +27,22 @@ extension Relay {
     public static let resultLifetime = Duration.seconds(24 * 3600)
 
     /// Of a token given beside the challenge, it must be the user's whom the challenge asks.
-    public func tell(
+    public func result(
         _ challenge: ChallengeID, of token: UserToken? = nil, to website: Website
     ) async throws(Refusal) -> ChallengeResult {
-        let row = try await ask("auth") { () async throws(StoreFailure) in
+        let row = try await withStore("auth") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
         }
-        guard let row, let told = told(try await settled(row)) else { throw .notFound }
+        guard let row, let told = result(try await settled(row)) else { throw .notFound }
         try agree(row, token)
         return told
     }
 
     /// The original's form: by token. Nil when there is nothing to tell.
-    public func tell(token: UserToken, to website: Website) async throws(Refusal) -> ChallengeResult? {
+    public func result(token: UserToken, to website: Website) async throws(Refusal) -> ChallengeResult? {
         guard website.policy.answers == .website else { throw Self.challengeMissing }
         guard let row = try await newest(token, of: website) else { return nil }
-        return told(try await settled(row))
+        return result(try await settled(row))
     }
 
     /// A token names a challenge only for websites that answer for their users.
@@ -55,7 +55,7 @@ extension Relay {
     }
 
     /// How long a request may be held for this challenge: not beyond its end.
-    public func patience(_ told: ChallengeResult, wanted: Duration) -> Duration {
+    public func waitLimit(_ told: ChallengeResult, wanted: Duration) -> Duration {
         min(wanted, max(.zero, told.expiresAt - time.now()))
     }
 
@@ -67,13 +67,13 @@ extension Relay {
         let closing = ChallengeEnd(
             challenge: row.id, life: seen, event: "challenge.expired", at: row.life.expiresAt)
         _ = try await end(closing, as: operations.new())
-        return try await ask("challenge") { () async throws(StoreFailure) in
+        return try await withStore("challenge") { () async throws(StoreFailure) in
             try await store.challenge(row.id, of: row.user)
         } ?? row
     }
 
     /// Nil once it is told no more.
-    func told(_ row: ChallengeRow) -> ChallengeResult? {
+    func result(_ row: ChallengeRow) -> ChallengeResult? {
         let now = time.now()
         let told = ChallengeResult(row, at: now)
         let endedAt = row.decidedAt ?? (told.result == .wait ? now : row.life.expiresAt)

@@ -76,7 +76,7 @@ struct ChangeCursor: Sendable {
     }
 
     /// Whether it was new.
-    mutating func note(_ number: Int64) -> Bool {
+    mutating func record(_ number: Int64) -> Bool {
         newest = max(newest ?? 0, number)
         return number > settled && read.insert(number).inserted
     }
@@ -148,7 +148,7 @@ final class ChangeFeed: Sendable {
             let changes = try await store.changes(after: last, limit: Self.page)
             for change in changes {
                 all.insert(change.number)
-                if marks.withLock({ $0.note(change.number) }) { found(change) }
+                if marks.withLock({ $0.record(change.number) }) { found(change) }
             }
             last = changes.last?.number ?? last
             if changes.count < Self.page { return all }
@@ -160,11 +160,11 @@ extension Relay {
     /// Called by the daemon's timer twenty times a second: so an end that was recorded elsewhere is told within that time.
     public func watch() async {
         do throws(StoreFailure) {
-            try await watching.look(store, isAwaited: !waits.isEmpty, at: time.instant()) { wake($0) }
-            if watching.failure.changes(to: false) { log.notice("watch.recovered") }
+            try await changeFeed.look(store, isAwaited: !heldRequests.isEmpty, at: time.instant()) { wake($0) }
+            if changeFeed.failure.changes(to: false) { log.notice("watch.recovered") }
         } catch {
             // Whoever waits is told when its own time is over.
-            guard watching.failure.changes(to: true) else { return }
+            guard changeFeed.failure.changes(to: true) else { return }
             log.warning("watch.failing", [.reason: error.reason])
         }
     }
@@ -178,14 +178,14 @@ extension Relay {
             guard let user = change.user, let challenge = change.challenge,
                 change.outcome.flatMap({ Reason(rawValue: $0) }) == nil
             else { return }
-            waits.fire(.user(user), besides: .challenge(challenge))
+            heldRequests.fire(.user(user), besides: .challenge(challenge))
         case "challenge.answered", "challenge.cancelled", "challenge.expired", "challenge.ended":
-            if let challenge = change.challenge { waits.fire(.challenge(challenge)) }
+            if let challenge = change.challenge { heldRequests.fire(.challenge(challenge)) }
         case "user.forgotten":
-            if let challenge = change.challenge { waits.fire(.challenge(challenge)) }
-            if let user = change.user { waits.fire(.user(user)) }
+            if let challenge = change.challenge { heldRequests.fire(.challenge(challenge)) }
+            if let user = change.user { heldRequests.fire(.user(user)) }
         case "device.unbound", "device.suspended", "device.withdrawn":
-            if let device = change.device { waits.fire(.phone(device)) }
+            if let device = change.device { heldRequests.fire(.phone(device)) }
         default: break
         }
     }

@@ -33,18 +33,18 @@ public final class HeldRequests: Sendable {
         }
 
         private let state = Mutex<State>(.taken)
-        private let waits: HeldRequests
+        private let heldRequests: HeldRequests
         private let link = Atomic<Int32>(TicketLists.none)
 
         /// The first of its links; `TicketLists.none` where it waits no more. Read and written
-        /// by `TicketLists` alone, which lives inside the lock of `waits`: the order of memory
+        /// by `TicketLists` alone, which lives inside the lock of `heldRequests`: the order of memory
         /// is that lock's.
         var firstLink: Int32 {
             get { link.load(ordering: .relaxed) }
             set { link.store(newValue, ordering: .relaxed) }
         }
 
-        fileprivate init(waits: HeldRequests) { self.waits = waits }
+        fileprivate init(heldRequests: HeldRequests) { self.heldRequests = heldRequests }
 
         /// `wake` is called once at most, at once if the event came since the ticket was taken.
         public func arm(_ wake: @escaping @Sendable () -> Void) {
@@ -58,7 +58,7 @@ public final class HeldRequests: Sendable {
 
         public func cancel() {
             state.withLock { $0 = .over(hasHappened: false) }
-            waits.remove(self)
+            heldRequests.remove(self)
         }
 
         /// Whether it was woken by what it waited for: not by the end of its time, nor by a newer request in its place.
@@ -84,7 +84,7 @@ public final class HeldRequests: Sendable {
 
     /// For whichever comes first. Where it is to be the newest of something, the earlier ones for that are fired.
     func ticket(for events: [Event], newestOf place: Event? = nil) -> Ticket {
-        let ticket = Ticket(waits: self)
+        let ticket = Ticket(heldRequests: self)
         let earlier = waiting.withLock { waiting in
             let earlier = place.map { waiting.take($0) } ?? []
             waiting.add(ticket, events + (place.map { [$0] } ?? []))
@@ -96,7 +96,7 @@ public final class HeldRequests: Sendable {
 
     /// Once more, for who was the newest of something; nil where a newer one is there by now.
     func ticket(again events: [Event], newestOf place: Event) -> Ticket? {
-        let ticket = Ticket(waits: self)
+        let ticket = Ticket(heldRequests: self)
         return waiting.withLock { waiting in
             guard !waiting.isAwaited(place) else { return nil }
             waiting.add(ticket, events + [place])

@@ -8,7 +8,7 @@ public protocol PendingStore: Sendable {
     /// The open challenges of that user, the oldest first.
     func pending(of user: UserID, at: Timestamp) async throws(StoreFailure) -> [Pending]
     /// A phone has what it shows: the step that was under way is `seen`, if it is open still.
-    func see(_ challenge: ChallengeID, at: Timestamp) async throws(StoreFailure)
+    func markSeen(_ challenge: ChallengeID, at: Timestamp) async throws(StoreFailure)
 }
 
 /// A challenge as a phone gets it.
@@ -43,7 +43,7 @@ extension Relay {
     public static let mostKnown = 16
 
     public func pending(for phone: PhoneCredential) async throws(Refusal) -> [Pending] {
-        let open = try await ask("pending") { () async throws(StoreFailure) in
+        let open = try await withStore("pending") { () async throws(StoreFailure) in
             try await store.pending(of: phone.user, at: time.now())
         }
         // Where the website wants no phone for an answer, none is shown what it could not answer.
@@ -53,8 +53,8 @@ extension Relay {
         for each in pending {
             guard let factor = each.unseen else { continue }
             // What the phone shows does not depend on it: a store that reads and cannot write is no reason to be silent.
-            let written: Void? = try? await ask("pending") { () async throws(StoreFailure) in
-                try await store.see(each.challenge, at: time.now())
+            let written: Void? = try? await withStore("pending") { () async throws(StoreFailure) in
+                try await store.markSeen(each.challenge, at: time.now())
             }
             guard written != nil else { continue }
             log.info(
@@ -70,12 +70,12 @@ extension Relay {
     /// For a phone that waits until something else is pending than what it knows. An earlier request of the same phone
     /// waits no more: the newest wins.
     public func ticket(for phone: PhoneCredential, knowing known: [ChallengeID]) -> HeldRequests.Ticket {
-        waits.ticket(for: Self.events(phone, known), newestOf: .phone(phone.id))
+        heldRequests.ticket(for: Self.events(phone, known), newestOf: .phone(phone.id))
     }
 
     /// For one that was woken by what is no news to it; nil where a newer one of the same phone waits by now.
     public func ticketAgain(for phone: PhoneCredential, knowing known: [ChallengeID]) -> HeldRequests.Ticket? {
-        waits.ticket(again: Self.events(phone, known), newestOf: .phone(phone.id))
+        heldRequests.ticket(again: Self.events(phone, known), newestOf: .phone(phone.id))
     }
 
     private static func events(_ phone: PhoneCredential, _ known: [ChallengeID]) -> [HeldRequests.Event] {
@@ -83,7 +83,7 @@ extension Relay {
     }
 
     /// How long a request may be held while this is pending: not beyond the next expiry.
-    public func patience(_ pending: [Pending], wanted: Duration) -> Duration {
+    public func waitLimit(_ pending: [Pending], wanted: Duration) -> Duration {
         let now = time.now()
         return pending.map { $0.expiresAt - now }.reduce(wanted) { max(.zero, min($0, $1)) }
     }

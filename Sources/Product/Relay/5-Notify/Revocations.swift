@@ -75,10 +75,10 @@ final class Revocations: Sendable {
     var start: Int64? { state.withLock { $0.marks.start } }
     var websites: [WebsiteID] { state.withLock { Array($0.websites) } }
 
-    func tell(_ revoked: RevokedIdentity) { state.withLock { $0.observer }?(revoked) }
+    func notify(_ revoked: RevokedIdentity) { state.withLock { $0.observer }?(revoked) }
 
     /// The phones among what is new; the websites are kept until `settled`.
-    func note(_ changes: [StoreChange], upTo end: Int64, at now: Instant) -> [DeviceID] {
+    func record(_ changes: [StoreChange], upTo end: Int64, at now: Instant) -> [DeviceID] {
         state.withLock { state in
             var phones: [DeviceID] = []
             for change in changes where state.marks.isNew(change.number) {
@@ -110,12 +110,12 @@ extension Relay {
             let end = try await store.newestChange()
             var changes: [StoreChange] = []
             if let start = revocations.start { changes = try await store.revocations(after: start) }
-            for phone in revocations.note(changes, upTo: end, at: time.instant()) {
-                revocations.tell(.phone(phone))
+            for phone in revocations.record(changes, upTo: end, at: time.instant()) {
+                revocations.notify(.phone(phone))
             }
             for website in revocations.websites {
                 if let keys = try await store.keys(of: website) {
-                    revocations.tell(.website(name: keys.name, keys: keys.keys))
+                    revocations.notify(.website(name: keys.name, keys: keys.keys))
                 }
                 revocations.settled(website)
             }

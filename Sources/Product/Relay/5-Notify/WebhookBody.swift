@@ -30,9 +30,9 @@ public enum WebhookBody {
         switch AccountEvent(rawValue: row.event) {
         case .deviceBound, .deviceUnbound:
             guard let device = row.device else { return nil }
-            data = device.told(of: row.token)
-        case .userLocked, .codesLocked: data = row.told(.locked)
-        case .userFrozen: data = row.told(.frozen)
+            data = device.json(of: row.token)
+        case .userLocked, .codesLocked: data = row.json(.locked)
+        case .userFrozen: data = row.json(.frozen)
         case nil: return nil
         }
         return text(row.event, at: row.createdAt, data)
@@ -41,7 +41,7 @@ public enum WebhookBody {
 
 extension WebhookDevice {
     /// As the website knows it from `devices`. A phone that its website bound in the original's form has no key.
-    fileprivate func told(of token: UserToken) -> JSONObject {
+    fileprivate func json(of token: UserToken) -> JSONObject {
         let key = publicKey.flatMap { try? P256PublicKey(x963: $0) }
         var object: JSONObject = ["token": .string(token.text), "device": .string(id.text)]
         if let name { object.set("name", .string(name)) }
@@ -55,7 +55,7 @@ extension WebhookDevice {
 
 extension WebhookRow {
     /// What became of the user: by which challenge, and by which phone, where there was one.
-    fileprivate func told(_ reason: Reason) -> JSONObject {
+    fileprivate func json(_ reason: Reason) -> JSONObject {
         var object: JSONObject = ["token": .string(token.text)]
         if let challenge { object.set("challenge", .string(challenge.id.text)) }
         if let device { object.set("device", .string(device.id.text)) }

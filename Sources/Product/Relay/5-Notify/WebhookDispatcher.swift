@@ -12,11 +12,11 @@ final class WebhookDispatcher: Sendable {
     private struct State {
         var courier: (any WebhookCourier)?
         /// Whether any website has a callback, as far as is known.
-        var hasCallbacks = false
+        var hasEndpoints = false
         var isRunning = false
         /// Something came up while a round was running.
-        var isWanted = false
-        var isOver = false
+        var needsAnotherRound = false
+        var isClosed = false
     }
 
     private let state: Mutex<State>
@@ -24,20 +24,20 @@ final class WebhookDispatcher: Sendable {
     init(_ courier: (any WebhookCourier)?) { state = Mutex(State(courier: courier)) }
 
     var courier: (any WebhookCourier)? { state.withLock { $0.courier } }
-    var hasCallbacks: Bool { state.withLock { $0.hasCallbacks } }
+    var hasEndpoints: Bool { state.withLock { $0.hasEndpoints } }
     /// Nothing leaves any more.
-    var isOver: Bool { state.withLock { $0.isOver } }
+    var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    func adopt(_ courier: (any WebhookCourier)?) { state.withLock { $0.courier = courier } }
-    func note(hasCallbacks: Bool) { state.withLock { $0.hasCallbacks = hasCallbacks } }
-    func close() { state.withLock { $0.isOver = true } }
+    func replace(_ courier: (any WebhookCourier)?) { state.withLock { $0.courier = courier } }
+    func setHasEndpoints(hasEndpoints: Bool) { state.withLock { $0.hasEndpoints = hasEndpoints } }
+    func close() { state.withLock { $0.isClosed = true } }
 
     /// Whether to begin a round. Where one is running, it will be followed by another.
     func beginRound() -> Bool {
         state.withLock { state in
-            guard !state.isOver, state.courier != nil else { return false }
+            guard !state.isClosed, state.courier != nil else { return false }
             guard !state.isRunning else {
-                state.isWanted = true
+                state.needsAnotherRound = true
                 return false
             }
             state.isRunning = true
@@ -46,10 +46,10 @@ final class WebhookDispatcher: Sendable {
     }
 
     /// Whether to go on with another round.
-    func goesOn() -> Bool {
+    func needsAnotherRound() -> Bool {
         state.withLock { state in
-            state.isRunning = state.isWanted && !state.isOver
-            state.isWanted = false
+            state.isRunning = state.needsAnotherRound && !state.isClosed
+            state.needsAnotherRound = false
             return state.isRunning
         }
     }

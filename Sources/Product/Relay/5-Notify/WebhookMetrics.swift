@@ -9,12 +9,12 @@ struct WebhookMetrics: Sendable {
         case delivered, failed, gone, dead, unsent
     }
 
-    private let tries: Counters<Outcome>
+    private let attempts: Counters<Outcome>
     private let took: Histogram
     private let level = WebhookGauge()
 
     init(_ registry: Registry) {
-        tries = registry.counters(
+        attempts = registry.counters(
             "twoefay_callbacks_total",
             "Tries to tell websites something: delivered, failed (tried again later), dead (failed, and nobody tries any "
                 + "more), gone (the website wants none any more) or unsent (nothing left, for a reason of this relay's).",
@@ -37,19 +37,19 @@ struct WebhookMetrics: Sendable {
 
     func ended(_ outcome: WebhookOutcome, isDead: Bool) {
         switch outcome.meaning {
-        case .delivered: tries.add(.delivered)
-        case .failed: tries.add(isDead ? .dead : .failed)
-        case .gone: tries.add(.gone)
-        case .nothing: tries.add(.unsent)
+        case .delivered: attempts.add(.delivered)
+        case .failed: attempts.add(isDead ? .dead : .failed)
+        case .unsubscribed: attempts.add(.gone)
+        case .notAttempted: attempts.add(.unsent)
         }
     }
 
     /// It was never sent in all its time.
-    func expired() { tries.add(.dead) }
+    func expired() { attempts.add(.dead) }
 
-    func delivered(after duration: Duration) { took.note(max(duration, .zero)) }
+    func delivered(after duration: Duration) { took.observe(max(duration, .zero)) }
 
-    func note(_ backlog: WebhookBacklog, at now: Timestamp) { level.note(backlog, at: now) }
+    func set(_ backlog: WebhookBacklog, at now: Timestamp) { level.set(backlog, at: now) }
 }
 
 /// How it stood when it was looked at last.
@@ -60,7 +60,7 @@ private final class WebhookGauge: Sendable {
     var dead: Int64 { level.withLock { $0.dead } }
     var disabled: Int64 { level.withLock { $0.disabled } }
 
-    func note(_ backlog: WebhookBacklog, at now: Timestamp) {
+    func set(_ backlog: WebhookBacklog, at now: Timestamp) {
         level.withLock { $0 = (backlog.oldestDue.map { now - $0 } ?? .zero, backlog.dead, backlog.disabled) }
     }
 }

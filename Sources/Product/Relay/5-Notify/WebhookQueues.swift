@@ -14,7 +14,7 @@ final class WebhookQueues: Sendable {
         /// One claim at a time: two would take more than there is room for.
         var isClaiming = false
         /// There was more to claim meanwhile.
-        var isWanted = false
+        var needsAnotherRound = false
         /// Until then something of ours is to be mended first.
         var pausedUntil: Timestamp?
         /// It is back, and what waits for it is being made due.
@@ -33,17 +33,17 @@ final class WebhookQueues: Sendable {
     private let callers = Mutex<[WebsiteID: EndpointState]>([:])
 
     /// How many of its calls to claim now. Where there are any, `claimed` is to follow.
-    func claim(_ website: DueEndpoint, at now: Timestamp) -> Int {
+    func lease(_ website: DueEndpoint, at now: Timestamp) -> Int {
         change(website.id, at: now) { caller in
             if let former = caller.place, former != website.place {
-                caller.line.renew()
+                caller.line.reset()
                 caller.pausedUntil = nil
             }
             caller.place = website.place
-            caller.isWanted = caller.isClaiming
+            caller.needsAnotherRound = caller.isClaiming
             guard !caller.isClaiming, !caller.isPaused(at: now) else { return 0 }
             // Those that are called no more are not asked about.
-            _ = caller.line.follow(website.standing)
+            _ = caller.line.update(website.health)
             let room = caller.line.room(at: now)
             caller.isClaiming = room > 0
             return room
@@ -52,26 +52,26 @@ final class WebhookQueues: Sendable {
 
     /// What leaves of what was claimed.
     ///
-    /// - Parameter isOver: none of it.
+    /// - Parameter isClosed: none of it.
     /// - Returns: beside it, what goes back, and whether to look again.
     func claimed(
-        _ rows: [WebhookRow], of website: WebsiteID, at now: Timestamp, isOver: Bool
+        _ rows: [WebhookRow], of website: WebsiteID, at now: Timestamp, isClosed: Bool
     ) -> (leaving: [OutboxEntryID], effects: [Line.Effect], isWanted: Bool) {
         change(website, at: now) { caller in
             for row in rows {
                 caller.line.add(
-                    Line.Entry(row.id, thread: row.challenge?.id, rank: row.place, failures: row.failures))
+                    Line.Entry(row.id, thread: row.challenge?.id, ordinal: row.place, failures: row.failures))
             }
             var leaving: [OutboxEntryID] = []
-            while !isOver, let next = caller.line.next(at: now) { leaving.append(next.call) }
-            let isWanted = caller.isWanted
-            (caller.isClaiming, caller.isWanted) = (false, false)
+            while !isClosed, let next = caller.line.next(at: now) { leaving.append(next.call) }
+            let isWanted = caller.needsAnotherRound
+            (caller.isClaiming, caller.needsAnotherRound) = (false, false)
             return (leaving, caller.line.release(at: now), isWanted)
         }
     }
 
     /// Somebody has to mend something here before it is called.
-    func leaveAlone(_ website: WebsiteID, at now: Timestamp) {
+    func pause(_ website: WebsiteID, at now: Timestamp) {
         change(website, at: now) { $0.pausedUntil = now + Self.pause }
     }
 

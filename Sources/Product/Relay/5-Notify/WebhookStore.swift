@@ -6,26 +6,26 @@ import World
 /// website by website: of one that is down there may be very many.
 public protocol WebhookStore: Sendable {
     /// The websites with calls that are due, and how it stands with each; disabled ones are not among them.
-    func websitesToCall(at: Timestamp) async throws(StoreFailure) -> [DueEndpoint]
+    func dueEndpoints(at: Timestamp) async throws(StoreFailure) -> [DueEndpoint]
     /// Leases the oldest that are due of one website: nobody's, this relay's own whose lease is over, a dead one's. Never
     /// one before which another about its challenge is open.
-    func claimCalls(_ claim: WebhookLease) async throws(StoreFailure) -> ClaimedRows<WebhookRow>
+    func leaseWebhooks(_ claim: WebhookLease) async throws(StoreFailure) -> ClaimedRows<WebhookRow>
     /// What came of calls, and of the website with them. Run twice, it changes nothing the second time. True where it
     /// disabled the website: once.
     func settle(_ settled: WebhookSettlement, as operation: Operation) async throws(StoreFailure) -> Bool
-    func callBacklog(at: Timestamp) async throws(StoreFailure) -> WebhookBacklog
+    func webhookBacklog(at: Timestamp) async throws(StoreFailure) -> WebhookBacklog
 }
 
 /// A website that something is due for.
 public struct DueEndpoint: Sendable, Equatable {
     public let id: WebsiteID
     /// As all relays see it.
-    public let standing: WebhookHealth
+    public let health: WebhookHealth
     public let place: EndpointRevision
 
     public init(id: WebsiteID, standing: WebhookHealth, place: EndpointRevision) {
         self.id = id
-        self.standing = standing
+        self.health = standing
         self.place = place
     }
 }
@@ -160,7 +160,7 @@ public struct WebhookSettlement: Sendable {
         self.relay = relay
         self.at = at
         self.effects = effects
-        self.reason = reason.map(PushSettlement.word)
+        self.reason = reason.map(PushSettlement.printable)
         self.tried = tried
     }
 }

@@ -37,7 +37,7 @@ final class PhoneKeyCache: Sendable {
         }
     }
 
-    func note(_ key: [UInt8], isKnown: Bool, at now: Instant) {
+    func remember(_ key: [UInt8], isKnown: Bool, at now: Instant) {
         state.withLock { state in
             state.known[key] = isKnown ? true : nil
             state.unknown[key] = isKnown ? nil : now + Self.unknownLife

@@ -183,22 +183,22 @@ extension Relay {
         case .known:
             try requireSigned(presented)
             guard let row = try await activePhone(key) else {
-                phoneKeys.note(key, isKnown: false, at: time.instant())
+                phoneKeys.remember(key, isKnown: false, at: time.instant())
                 throw .unauthenticated
             }
             return try device(row, presented.possession)
         case .unsure:
-            guard strangers.take(sender, at: time.instant()) else {
+            guard unknownKeys.take(sender, at: time.instant()) else {
                 metrics.proofs.add(.limited)
                 throw .limited(retryAfter: .seconds(1))
             }
             guard let row = try await activePhone(key) else {
-                phoneKeys.note(key, isKnown: false, at: time.instant())
+                phoneKeys.remember(key, isKnown: false, at: time.instant())
                 throw .unauthenticated
             }
             try requireSigned(presented)
-            phoneKeys.note(key, isKnown: true, at: time.instant())
-            strangers.giveBack(sender)
+            phoneKeys.remember(key, isKnown: true, at: time.instant())
+            unknownKeys.giveBack(sender)
             return try device(row, presented.possession)
         }
     }
@@ -210,7 +210,7 @@ extension Relay {
 
     private func activePhone(_ key: [UInt8]) async throws(Refusal) -> DeviceRow? {
         metrics.proofs.add(.lookup)
-        let row = try await ask("identify") { () async throws(StoreFailure) in try await store.device(key: key) }
+        let row = try await withStore("identify") { () async throws(StoreFailure) in try await store.device(key: key) }
         guard let row, row.state == .active else { return nil }
         return row
     }

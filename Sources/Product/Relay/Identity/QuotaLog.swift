@@ -7,8 +7,8 @@ final class QuotaLog: Sendable {
     private let bursts = Mutex<[Limit: LogThrottle]>([:])
 
     /// The number of requests refused since the last line about this quota; nil while that is too short ago.
-    func note(_ limit: Limit, at now: Instant) -> Int? {
-        bursts.withLock { $0[limit, default: LogThrottle()].note(at: now) }
+    func log(_ limit: Limit, at now: Instant) -> Int? {
+        bursts.withLock { $0[limit, default: LogThrottle()].record(at: now) }
     }
 }
 
@@ -29,7 +29,7 @@ extension Relay {
 
     func exceeded(_ limit: Limit, by name: String?) {
         metrics.reached(limit)
-        guard let count = quotaNotices.note(limit, at: time.instant()) else { return }
+        guard let count = quotaNotices.log(limit, at: time.instant()) else { return }
         log.warning("quota.exceeded", [.limit: limit.rawValue, .website: name, .count: count])
     }
 }

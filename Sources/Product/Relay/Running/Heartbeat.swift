@@ -6,10 +6,10 @@ import World
 /// What a relay does to be known as alive, and to notice who is not.
 public protocol HeartbeatStore: Sendable {
     /// Moves this relay's beat (writing its row if it has none) and reads everybody's.
-    func beat(_ relay: RelayID, at: Timestamp) async throws(StoreFailure) -> [Heartbeat]
+    func sendHeartbeat(_ relay: RelayID, at: Timestamp) async throws(StoreFailure) -> [Heartbeat]
     /// Frees what a dead relay held, its chore too, and removes its row; nothing, if its beat has moved since it was that.
     /// Without a count it is freed however it stands.
-    func bury(_ relay: RelayID, at count: Int64?, now: Timestamp) async throws(StoreFailure)
+    func removeDeadRelay(_ relay: RelayID, at count: Int64?, now: Timestamp) async throws(StoreFailure)
     /// Only to see that the store answers.
     func probe() async throws(StoreFailure)
 }
@@ -27,7 +27,7 @@ public struct Heartbeat: Sendable, Equatable {
 /// The other relays, judged by whether their beat moved while our own monotonic clock did. Clocks are never compared.
 struct FailureDetector: Sendable {
     /// What a dead relay had in hand is another's ten seconds after its end.
-    static let patience = Duration.seconds(7)
+    static let timeout = Duration.seconds(7)
     /// What counts of the time between two looks. Where it was more, we were halted ourselves, or the store was, as it is
     /// for some six seconds when a node of a cluster dies: the others could not move their beats either.
     static let longestStep = Duration.seconds(2)
@@ -43,7 +43,7 @@ struct FailureDetector: Sendable {
         for beat in beats where beat.relay != own {
             if let before = seen[beat.relay], before.count == beat.count {
                 next[beat.relay] = (beat.count, before.still + step)
-                if before.still + step >= Self.patience { dead.append(beat) }
+                if before.still + step >= Self.timeout { dead.append(beat) }
             } else {
                 next[beat.relay] = (beat.count, .zero)
             }
@@ -56,15 +56,15 @@ struct FailureDetector: Sendable {
 /// The watch, shared by the loops, and how it goes with the own beat.
 final class PeerRelays: Sendable {
     private let watch = Mutex(FailureDetector())
-    private let trouble = Mutex<String?>(nil)
+    private let fault = Mutex<String?>(nil)
 
     /// Why the last beat could not be written.
-    var ownTrouble: String? { trouble.withLock { $0 } }
+    var ownTrouble: String? { fault.withLock { $0 } }
 
     /// What was known before.
-    func note(_ trouble: String?) -> String? {
-        self.trouble.withLock { known in
-            defer { known = trouble }
+    func recordHeartbeat(_ fault: String?) -> String? {
+        self.fault.withLock { known in
+            defer { known = fault }
             return known
         }
     }
@@ -76,31 +76,33 @@ final class PeerRelays: Sendable {
 
 extension Relay {
     /// Called by the daemon's timer every second.
-    public func keep() async {
+    public func runHeartbeat() async {
         let beats: [Heartbeat]
         do throws(Refusal) {
-            beats = try await ask("keep") { () async throws(StoreFailure) in try await store.beat(id, at: time.now()) }
+            beats = try await withStore("keep") { () async throws(StoreFailure) in
+                try await store.sendHeartbeat(id, at: time.now())
+            }
         } catch {
-            _ = peers.note("nothing can be written")
+            _ = peers.recordHeartbeat("nothing can be written")
             return
         }
-        if peers.note(nil) != nil { log.notice("relay.recovered") }
+        if peers.recordHeartbeat(nil) != nil { log.notice("relay.recovered") }
         let others = beats.filter { $0.relay != id }
         let dead = settings.isAlone ? others : peers.dead(beats, except: id, at: time.instant())
         for beat in dead {
             log.warning("relay.dead", [.relay: beat.relay.text])
-            _ = try? await ask("keep") { () async throws(StoreFailure) in
-                try await store.bury(beat.relay, at: beat.count, now: time.now())
+            _ = try? await withStore("keep") { () async throws(StoreFailure) in
+                try await store.removeDeadRelay(beat.relay, at: beat.count, now: time.now())
             }
         }
         // What they had in hand is nobody's now, and need not wait for the next round.
-        if !dead.isEmpty { await attend() }
+        if !dead.isEmpty { await processDueEntries() }
     }
 
     /// Called once nothing runs here any more: what this relay held is free at once.
-    public func leave() async {
-        _ = try? await ask("leave") { () async throws(StoreFailure) in
-            try await store.bury(id, at: nil, now: time.now())
+    public func deregister() async {
+        _ = try? await withStore("leave") { () async throws(StoreFailure) in
+            try await store.removeDeadRelay(id, at: nil, now: time.now())
         }
     }
 

@@ -13,11 +13,11 @@ public protocol KeyRotationStore: Sendable {
     /// Each only where its secret is the old one still.
     func reseal(_ factors: [ResealedFactor]) async throws(StoreFailure)
     /// Some of the secrets of callbacks that are sealed under that key, without the first so many.
-    func callbacks(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedSecrets]
+    func webhooks(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedSecrets]
     /// Each only where it is the old one still.
     func reseal(_ secrets: [ReencryptedSecrets]) async throws(StoreFailure)
     /// Signs the rows that an older key has signed; how many there were.
-    func signAnew() async throws(StoreFailure) -> Int
+    func signAgain() async throws(StoreFailure) -> Int
 }
 
 /// What a website's callbacks are signed with, sealed.
@@ -90,16 +90,16 @@ extension Relay {
             if factors > 0 { log.notice("factor.resealed", [.keyID: sealer.currentID, .count: factors]) }
             if stuckFactors > 0 { log.error("factor.stuck", [.keyID: key, .count: stuckFactors]) }
             let (callbacks, stuckCallbacks) = await resealAll(to: sealer) { stuck throws(Refusal) in
-                try await resealCallbacks(of: key, to: sealer, skipping: stuck)
+                try await resealWebhookSecrets(of: key, to: sealer, skipping: stuck)
             }
             if callbacks > 0 { log.notice("callback.resealed", [.keyID: sealer.currentID, .count: callbacks]) }
             if stuckCallbacks > 0 { log.error("callback.stuck", [.keyID: key, .count: stuckCallbacks]) }
         }
-        await signAnew()
+        await signAgain()
     }
 
     /// All rows are gone through, so this rests for a while once there was nothing to do.
-    private func signAnew() async {
+    private func signAgain() async {
         let now = time.instant()
         let isDue = signing.withLock { signing in
             guard !signing.isRunning, signing.notBefore.map({ $0 <= now }) ?? true else { return false }
@@ -107,7 +107,7 @@ extension Relay {
             return true
         }
         guard isDue else { return }
-        let count = try? await ask("signAnew") { () async throws(StoreFailure) in try await store.signAnew() }
+        let count = try? await withStore("signAnew") { () async throws(StoreFailure) in try await store.signAgain() }
         if let count, count > 0 { log.notice("row.signed", [.keyID: sealer.currentID, .count: count]) }
         signing.withLock { signing in
             signing.isRunning = false
@@ -128,25 +128,25 @@ extension Relay {
         return (done, stuck)
     }
 
-    private func resealCallbacks(
+    private func resealWebhookSecrets(
         of key: String, to sealer: Sealer, skipping stuck: Int
     ) async throws(Refusal) -> (done: Int, failed: Int) {
-        let rows = try await ask("reseal") { () async throws(StoreFailure) in
-            try await store.callbacks(sealedBy: key, skipping: stuck)
+        let rows = try await withStore("reseal") { () async throws(StoreFailure) in
+            try await store.webhooks(sealedBy: key, skipping: stuck)
         }
         let changes = rows.compactMap { row in
-            sealedAnew(row.secrets, WebhookSecretSeal.associated(website: row.website), sealer).map {
+            resealed(row.secrets, WebhookSecretSeal.associated(website: row.website), sealer).map {
                 ReencryptedSecrets(website: row.website, old: row.secrets, new: $0, key: sealer.currentID)
             }
         }
         if !changes.isEmpty {
-            try await ask("reseal") { () async throws(StoreFailure) in try await store.reseal(changes) }
+            try await withStore("reseal") { () async throws(StoreFailure) in try await store.reseal(changes) }
         }
         return (changes.count, rows.count - changes.count)
     }
 
     /// Nil for what does not open.
-    private func sealedAnew(_ old: [UInt8], _ associated: [UInt8], _ sealer: Sealer) -> [UInt8]? {
+    private func resealed(_ old: [UInt8], _ associated: [UInt8], _ sealer: Sealer) -> [UInt8]? {
         guard let secret = try? sealer.open(old, associated: associated) else { return nil }
         return try? sealer.seal(secret, associated: associated, randomness: randomness)
     }
@@ -154,17 +154,17 @@ extension Relay {
     func resealSome(
         of key: String, to sealer: Sealer, skipping stuck: Int
     ) async throws(Refusal) -> (done: Int, failed: Int) {
-        let rows = try await ask("reseal") { () async throws(StoreFailure) in
+        let rows = try await withStore("reseal") { () async throws(StoreFailure) in
             try await store.factors(sealedBy: key, skipping: stuck)
         }
         var changes: [ResealedFactor] = []
         for row in rows {
             let associated = FactorSeal.associated(website: row.website, user: row.user, kind: row.kind, row: row.id)
-            guard let sealed = sealedAnew(row.secret, associated, sealer) else { continue }
+            guard let sealed = resealed(row.secret, associated, sealer) else { continue }
             changes.append(ResealedFactor(id: row.id, old: row.secret, new: sealed, key: sealer.currentID))
         }
         if !changes.isEmpty {
-            try await ask("reseal") { () async throws(StoreFailure) in try await store.reseal(changes) }
+            try await withStore("reseal") { () async throws(StoreFailure) in try await store.reseal(changes) }
         }
         return (changes.count, rows.count - changes.count)
     }

@@ -18,11 +18,11 @@ public struct ExpiredRows: Sendable {
         /// Secrets of operations, from which repeated requests are answered.
         case secrets
         /// By which text messages are limited.
-        case tallies
+        case smsUsage = "tallies"
         /// Of the outbox, which nobody tries any more.
         case dead
         /// Of the outbox, that no website has taken in time.
-        case callbacks
+        case webhooks = "callbacks"
         case activations
         /// That were sent to confirm an address.
         case codes
@@ -86,18 +86,18 @@ final class RetentionState: Sendable {
 
     func begin(at now: Instant) { marks.withLock { $0.begin(at: now) } }
     func mark(of kind: ExpiredRows.Kind) -> Int64 { marks.withLock { $0[kind] } }
-    func note(_ mark: Int64, of kind: ExpiredRows.Kind) { marks.withLock { $0[kind] = mark } }
+    func record(_ mark: Int64, of kind: ExpiredRows.Kind) { marks.withLock { $0[kind] = mark } }
 }
 
 extension Relay {
     /// Called by the daemon's timer every minute.
-    public func tidy() async {
-        let backlog = try? await ask("tidy") { () async throws(StoreFailure) in
+    public func deleteExpiredRows() async {
+        let backlog = try? await withStore("tidy") { () async throws(StoreFailure) in
             try await store.backlog(at: time.now())
         }
-        if let backlog { metrics.noted(backlog, at: time.now()) }
-        await noteCalls()
-        tidying.begin(at: time.instant())
+        if let backlog { metrics.recordBacklog(backlog, at: time.now()) }
+        await recordWebhookBacklog()
+        retentionState.begin(at: time.instant())
         for kind in ExpiredRows.Kind.allCases {
             guard await drop(kind) else { return }
         }
@@ -110,13 +110,13 @@ extension Relay {
         var isLast = false
         while !isLast {
             // One transaction after the other, so that requests come in between.
-            let rubbish = ExpiredRows(kind, before: before, mark: tidying.mark(of: kind))
-            let dropped = try? await ask("tidy") { () async throws(StoreFailure) in
+            let rubbish = ExpiredRows(kind, before: before, mark: retentionState.mark(of: kind))
+            let dropped = try? await withStore("tidy") { () async throws(StoreFailure) in
                 try await store.drop(rubbish, by: id)
             }
             guard let dropped else { return false }
-            tidying.note(dropped.mark, of: kind)
-            metrics.tidied(kind, dropped.count)
+            retentionState.record(dropped.mark, of: kind)
+            metrics.rowsDeleted(kind, dropped.count)
             count += dropped.count
             isLast = dropped.isLast
         }
@@ -124,7 +124,7 @@ extension Relay {
             .kind: kind.rawValue, .count: count, .milliseconds: (time.instant() - begun).wholeMilliseconds,
         ]
         // As long as they were tried nobody took them.
-        if kind == .callbacks, count > 0 { log.warning("callback.expired", [.count: count]) }
+        if kind == .webhooks, count > 0 { log.warning("callback.expired", [.count: count]) }
         if count > 0 { log.info("tidy.done", fields) } else { log.debug("tidy.done", fields) }
         return true
     }
@@ -133,9 +133,9 @@ extension Relay {
     private func oldest(_ kind: ExpiredRows.Kind) -> Timestamp {
         let now = time.now()
         return switch kind {
-        case .answers, .tallies: now - Self.keptFor
+        case .answers, .smsUsage: now - Self.keptFor
         case .dead: now - Self.deadFor
-        case .callbacks, .secrets: now
+        case .webhooks, .secrets: now
         case .activations: now - .seconds(86_400)
         case .codes, .challenges: now - .seconds(86_400 * settings.retention.logins)
         case .audit: now - .seconds(86_400 * settings.retention.audit)

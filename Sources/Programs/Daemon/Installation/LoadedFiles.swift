@@ -29,7 +29,7 @@ public struct LoadedFiles: Sendable {
     public let push: Push?
     /// Nil where browsers are not pushed.
     public let webPush: WebPush?
-    public let callbacks: WebhookFiles
+    public let webhooks: WebhookFiles
     /// Nil where no mail server is set.
     public let mail: Mail?
     /// What mails and text messages say.
@@ -37,7 +37,7 @@ public struct LoadedFiles: Sendable {
     /// Nil where no gateway for text messages is set.
     public let texts: SMSFiles?
     /// Nil where no database of places is set.
-    public let places: PlaceFinder?
+    public let geolocation: PlaceFinder?
     /// When the certificates of all these end.
     public let certificates: [CertificateExpiry]
 
@@ -120,7 +120,7 @@ struct LoadedFilesReader {
         let keys = keys(phones)
         let push = push()
         let webPush = webPush()
-        let callbacks = callbacks()
+        let callbacks = webhooks()
         let mail = mail()
         let wording = wording()
         let texts = texts(mail)
@@ -132,10 +132,10 @@ struct LoadedFilesReader {
         }
         return LoadedFiles(
             certificate: chain, key: key, authority: authority, websites: websites, phones: phones,
-            issuer: keys.issuer, revoked: revoked, keys: keys.data, push: push, webPush: webPush, callbacks: callbacks,
+            issuer: keys.issuer, revoked: revoked, keys: keys.data, push: push, webPush: webPush, webhooks: callbacks,
             mail: mail, wording: wording,
             texts: texts,
-            places: places,
+            geolocation: places,
             certificates: CertificateExpiry.all(settings))
     }
 
@@ -256,7 +256,7 @@ struct LoadedFilesReader {
     }
 
     private mutating func places() -> PlaceFinder? {
-        guard let file = settings.places else { return nil }
+        guard let file = settings.geolocation else { return nil }
         do throws(PlaceFinder.Fault) {
             return try PlaceFinder(path: settings.path(of: file))
         } catch {

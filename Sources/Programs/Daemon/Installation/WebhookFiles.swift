@@ -14,8 +14,8 @@ extension LoadedFiles {
 }
 
 extension LoadedFilesReader {
-    mutating func callbacks() -> LoadedFiles.WebhookFiles {
-        let callbacks = settings.callbacks
+    mutating func webhooks() -> LoadedFiles.WebhookFiles {
+        let callbacks = settings.webhooks
         let authority = callbacks.authority.flatMap { bytes($0) }
         // Found wrong by libcurl only when it connects, and then no call leaves.
         if let file = callbacks.authority { _ = certificate(file, authority) }
@@ -25,7 +25,7 @@ extension LoadedFilesReader {
 
     /// Of any kind that TLS knows: it may come from a website's own authority.
     private mutating func shownToWebsites() -> WebClientOptions.ClientCertificate? {
-        guard let file = settings.callbacks.certificate, let keyFile = settings.callbacks.key else { return nil }
+        guard let file = settings.webhooks.certificate, let keyFile = settings.webhooks.key else { return nil }
         let chain = bytes(file)
         let isCertificate = certificate(file, chain) != nil
         let key = secret(keyFile)

@@ -29,7 +29,7 @@ public enum KeysProgram {
         ])
 
     public static func run(_ arguments: [String]) -> Int32 {
-        Program.run(reader, arguments, complain: Program.complainInTime) { invocation throws(Failure) in
+        Program.run(reader, arguments, complain: Program.printErrorWithinDeadline) { invocation throws(Failure) in
             let memory = MemoryProtection.begin()
             let settings = try Settings.load(invocation)
             guard let socket = settings.keys else {

@@ -24,7 +24,7 @@ final class ActiveCouriers: Sendable {
     /// Somebody in charge, and by what.
     fileprivate struct Active<Material: Sendable, Holder: Sendable>: Sendable {
         let material: Material
-        let holder: Holder
+        let courier: Holder
     }
 
     /// Those who come next: made, and not in charge yet.
@@ -40,13 +40,13 @@ final class ActiveCouriers: Sendable {
     private let metrics: SMSMetrics
     private let words: CurrentCatalog
     private let ledger: any SMSUsageStore
-    private let errands: BackgroundWork
+    private let backgroundWork: BackgroundWork
     private let loop: EventLoop
     private let time: any TimeSource
     private let log: Log
 
     init(
-        words: CurrentCatalog, ledger: any SMSUsageStore, errands: BackgroundWork, loop: EventLoop,
+        words: CurrentCatalog, ledger: any SMSUsageStore, backgroundWork: BackgroundWork, loop: EventLoop,
         time: any TimeSource, log: Log,
         _ registry: Registry
     ) {
@@ -55,53 +55,53 @@ final class ActiveCouriers: Sendable {
             SMSDispatcher.Setup([], routing: SMSRouting([])), time: time, log: log, observer: metrics)
         self.words = words
         self.ledger = ledger
-        self.errands = errands
+        self.backgroundWork = backgroundWork
         self.loop = loop
         self.time = time
         self.log = log
     }
 
     /// All that can fail. Until they take over, nothing has changed.
-    func successors(_ materials: LoadedFiles) throws(Failure) -> Replacement {
+    func successors(_ files: LoadedFiles) throws(Failure) -> Replacement {
         let now = state.withLock { $0 }
         var next = State()
-        if let mail = materials.mail {
+        if let mail = files.mail {
             if let post = now.mail, post.material.isSame(as: mail) {
                 next.mail = post
             } else {
-                next.mail = Active(material: mail, holder: mail.courier(words, time: time, log: log))
+                next.mail = Active(material: mail, courier: mail.courier(words, time: time, log: log))
             }
         }
-        let texts = materials.texts
+        let texts = files.texts
         for gateway in texts?.gateways ?? [] {
             if let post = now.gateways[gateway.form.name], post.material.isSame(as: gateway) {
                 next.gateways[gateway.form.name] = post
             } else {
                 let made = try gateway.made(on: loop, time: time, log: log)
-                next.gateways[gateway.form.name] = Active(material: gateway, holder: made)
+                next.gateways[gateway.form.name] = Active(material: gateway, courier: made)
             }
         }
         next.texts = texts.map { texts in
             SMSCourier(
                 exchange, limits: texts.limits, words: words, ledger: ledger, time: time, log: log,
-                spawn: { [errands] work in errands.spawn(work) })
+                spawn: { [backgroundWork] work in backgroundWork.spawn(work) })
         }
         return Replacement(
             state: next,
-            setup: texts?.setup(next.gateways.mapValues(\.holder)) ?? SMSDispatcher.Setup([], routing: SMSRouting([])),
+            setup: texts?.setup(next.gateways.mapValues(\.courier)) ?? SMSDispatcher.Setup([], routing: SMSRouting([])),
             ways: MessageCouriers(
-                mail: next.mail?.holder, texts: next.texts, textLimits: texts?.limits ?? SMSLimits()))
+                mail: next.mail?.courier, texts: next.texts, smsLimits: texts?.limits ?? SMSLimits()))
     }
 
     /// Whom they replace is let go of when what it has under way is done.
-    func takeOver(_ successors: Replacement) {
+    func activate(_ successors: Replacement) {
         metrics.know(Array(successors.state.gateways.keys))
         exchange.adopt(successors.setup)
         state.withLock { $0 = successors.state }
     }
 
     /// Nil where none is set up.
-    var mail: MailCourier? { state.withLock { $0.mail }?.holder }
+    var mail: MailCourier? { state.withLock { $0.mail }?.courier }
     var texts: SMSCourier? { state.withLock { $0.texts } }
 
     func close() async {

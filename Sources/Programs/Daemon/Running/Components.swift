@@ -21,13 +21,13 @@ final class Components: Sendable {
     let store: Store
     let push: APNsSender?
     let webPush: WebPushSender?
-    let messengers: ActiveCouriers
-    let callers: ActiveWebhookCourier
+    let couriers: ActiveCouriers
+    let webhookCourier: ActiveWebhookCourier
     let words: CurrentCatalog
     let group: LoopGroup
     let relay: Relay
-    let errands = BackgroundWork()
-    let places: Geolocation
+    let backgroundWork = BackgroundWork()
+    let geolocation: Geolocation
     let certificates: Certificates
     let hardening: Hardening?
     let operationsKey: Secret
@@ -39,7 +39,7 @@ final class Components: Sendable {
     private let drawing: QRThread
     let api: API
 
-    init(_ settings: Settings, _ materials: LoadedFiles, _ hardening: Hardening?, log: Log) throws(Failure) {
+    init(_ settings: Settings, _ files: LoadedFiles, _ hardening: Hardening?, log: Log) throws(Failure) {
         self.hardening = hardening
         Hardening.show(hardening, in: registry)
         let time = SystemTime()
@@ -52,13 +52,13 @@ final class Components: Sendable {
             "twoefay_proxied_connections_refused_total",
             "Connections of balancers (proxies in the settings) that did not begin with whose they are."
         ) { proxies.refused }
-        places = Geolocation(materials.places)
-        operationsKey = materials.keys.relay.operations
-        certificates = Certificates(materials.certificates, time: time, log: log, registry)
-        words = CurrentCatalog(materials.wording)
-        callers = ActiveWebhookCourier(materials.callbacks, time: time, log: log)
+        geolocation = Geolocation(files.geolocation)
+        operationsKey = files.keys.relay.operations
+        certificates = Certificates(files.certificates, time: time, log: log, registry)
+        words = CurrentCatalog(files.wording)
+        webhookCourier = ActiveWebhookCourier(files.webhooks, time: time, log: log)
         var options = StoreOptions()
-        options.rows = try materials.keys.usableRowAuthenticator()
+        options.rows = try files.keys.usableRowAuthenticator()
         do {
             options.watches = true
             store = try Store.open(url, time: time, log: log, options: options)
@@ -68,34 +68,35 @@ final class Components: Sendable {
         StoreMetrics.show(store, in: registry)
         DaemonLog.show(log, in: registry)
         do {
-            push = try materials.push.map { [registry] push in
+            push = try files.push.map { [registry] push in
                 let sender = try push.sender(
                     time: time, randomness: randomness, log: log, observer: PushMetrics(registry))
                 PushMetrics.show(sender, in: registry)
                 return sender
             }
-            webPush = materials.webPush?.sender(time: time, randomness: randomness, log: log)
+            webPush = files.webPush?.sender(time: time, randomness: randomness, log: log)
             let count = settings.loops > 0 ? settings.loops : Machine.cores
             let issuer: any PhoneCertificates
-            (issuer, remoteCertificates) = try materials.issuer.start(time: time)
+            (issuer, remoteCertificates) = try files.issuer.start(time: time)
             group = try LoopGroup.start(count: count, time: time)
             drawing = try QRThread()
-            messengers = ActiveCouriers(
-                words: words, ledger: store, errands: errands, loop: group.loops[0], time: time, log: log, registry)
-            let first = try messengers.successors(materials)
-            messengers.takeOver(first)
+            couriers = ActiveCouriers(
+                words: words, ledger: store, backgroundWork: backgroundWork, loop: group.loops[0], time: time, log: log,
+                registry)
+            let first = try couriers.successors(files)
+            couriers.activate(first)
             relay = Relay(
                 settings: Relay.Settings(
-                    origin: settings.origin.settingsText, pin: materials.authority.spkiThumbprint,
+                    origin: settings.origin.settingsText, pin: files.authority.spkiThumbprint,
                     policy: settings.policy,
                     isAlone: url.isEmbedded, retention: settings.retention, quotas: settings.quotas),
-                store: store, push: PushServices(apns: push, web: webPush), ways: first.ways,
-                calls: callers.courier, phones: issuer,
-                keys: materials.keys.relay, sealer: try materials.keys.sealer(), time: time,
+                store: store, push: PushServices(apns: push, web: webPush), couriers: first.ways,
+                webhooks: webhookCourier.courier, phones: issuer,
+                keys: files.keys.relay, sealer: try files.keys.sealer(), time: time,
                 randomness: randomness, log: log, metrics: RelayMetrics(registry),
-                placeOf: { [places] ip in places.place(of: ip) },
+                locate: { [geolocation] ip in geolocation.place(of: ip) },
                 later: { work in if let loop = EventLoop.current { loop.post(work) } else { work() } },
-                spawn: { [errands] work in errands.spawn(work) })
+                spawn: { [backgroundWork] work in backgroundWork.spawn(work) })
         } catch let failure as Failure {
             store.close()
             throw failure
@@ -104,19 +105,19 @@ final class Components: Sendable {
             throw Failure(.failed, "\(error)", next: "Mend the settings, then try again.")
         }
         var dependencies = [Dependency("store") { [relay] in await relay.storeTrouble() }]
-        dependencies.append(Dependency("log") { DaemonLog.trouble(log) })
+        dependencies.append(Dependency("log") { DaemonLog.fault(log) })
         dependencies.append(
-            Dependency("mail", isNeeded: { [messengers] in messengers.mail != nil }) { [messengers] in
-                messengers.mail?.trouble
+            Dependency("mail", isNeeded: { [couriers] in couriers.mail != nil }) { [couriers] in
+                couriers.mail?.fault
             })
-        if let push { dependencies.append(Dependency("push") { push.trouble }) }
+        if let push { dependencies.append(Dependency("push") { push.fault }) }
         dependencies.append(
-            Dependency("sms", isNeeded: { [messengers] in messengers.texts != nil }) { [messengers] in
-                messengers.texts?.trouble
+            Dependency("sms", isNeeded: { [couriers] in couriers.texts != nil }) { [couriers] in
+                couriers.texts?.fault
             })
-        if let keys = materials.issuer.dependency { dependencies.append(keys) }
+        if let keys = files.issuer.dependency { dependencies.append(keys) }
         if let hardening {
-            dependencies.append(Dependency("hardening", isAdvisory: true) { hardening.trouble })
+            dependencies.append(Dependency("hardening", isAdvisory: true) { hardening.fault })
         }
         api = API(
             settings: API.Settings(
@@ -128,8 +129,8 @@ final class Components: Sendable {
     func close() {
         push?.close()
         webPush?.close()
-        messengers.mail?.close()
-        callers.close()
+        couriers.mail?.close()
+        webhookCourier.close()
         store.close()
         remoteCertificates?.close()
         drawing.close()
@@ -151,7 +152,7 @@ extension PhoneIssuer {
     /// The entry for /ready; nil if the key is in this process.
     var dependency: Dependency? {
         guard case .service(let client) = self else { return nil }
-        return Dependency("keys", isAdvisory: true) { client.trouble }
+        return Dependency("keys", isAdvisory: true) { client.fault }
     }
 }
 

@@ -6,7 +6,7 @@ import Synchronization
 /// The periodic work of a relay on one loop.
 final class PeriodicWork: Sendable {
     private let stopped = Mutex(false)
-    private let errands = BackgroundWork()
+    private let backgroundWork = BackgroundWork()
     private let loop: EventLoop
 
     private init(on loop: EventLoop) { self.loop = loop }
@@ -19,9 +19,9 @@ final class PeriodicWork: Sendable {
         loop.post {
             rounds.every(.milliseconds(50)) { await relay.watch() }
             rounds.every(.seconds(1)) { await relay.watchRevocations() }
-            rounds.every(.seconds(1)) { await relay.keep() }
+            rounds.every(.seconds(1)) { await relay.runHeartbeat() }
             rounds.every(.seconds(1)) { await relay.releaseLeft() }
-            rounds.every(.seconds(1)) { api.noteSampledRequests() }
+            rounds.every(.seconds(1)) { api.logSampledRequests() }
         }
         return rounds
     }
@@ -31,9 +31,9 @@ final class PeriodicWork: Sendable {
     static func work(_ relay: Relay, _ certificates: Certificates, on loop: EventLoop) -> PeriodicWork {
         let rounds = PeriodicWork(on: loop)
         loop.post {
-            rounds.every(.seconds(1)) { await relay.attend() }
-            rounds.every(.seconds(1)) { await relay.attendCalls() }
-            rounds.every(.seconds(60)) { await relay.tidy() }
+            rounds.every(.seconds(1)) { await relay.processDueEntries() }
+            rounds.every(.seconds(1)) { await relay.deliverWebhooks() }
+            rounds.every(.seconds(60)) { await relay.deleteExpiredRows() }
             rounds.every(.seconds(60)) { await relay.reseal() }
             rounds.every(.seconds(60)) { certificates.look() }
         }
@@ -46,11 +46,11 @@ final class PeriodicWork: Sendable {
     func stop() { stopped.withLock { $0 = true } }
 
     /// On a loop: returns when none runs, or after `limit`.
-    func ended(within limit: Duration) async { await errands.settled(within: limit) }
+    func ended(within limit: Duration) async { await backgroundWork.settled(within: limit) }
 
     /// The next round begins when the last has ended, however long it took.
     private func every(_ pause: Duration, _ round: @escaping @Sendable () async -> Void) {
-        errands.spawn {
+        backgroundWork.spawn {
             guard !self.isStopped else { return }
             await round()
             guard !self.isStopped else { return }

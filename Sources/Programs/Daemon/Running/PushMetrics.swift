@@ -100,7 +100,7 @@ struct PushMetrics: APNsObserver {
     }
 
     func answered(status: Int, reason: String, after duration: Duration) {
-        took.note(duration)
+        took.observe(duration)
         answers.add(Answer(status, reason))
     }
 

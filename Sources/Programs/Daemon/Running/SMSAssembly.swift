@@ -122,7 +122,7 @@ struct SMSMetrics: SMSObserver {
     }
 
     private let tried: GrowingCounters<Attempt>
-    private let parts: GrowingCounters<String>
+    private let components: GrowingCounters<String>
     private let cost: GrowingCounters<String>
     private let took: Histogram
 
@@ -133,7 +133,7 @@ struct SMSMetrics: SMSObserver {
                 + "gateway), busy, down, fault (of the settings or the account), ambiguous (it may have been taken).",
             by: ["gateway", "outcome"]
         ) { [$0.gateway, $0.outcome.rawValue] }
-        parts = registry.growingCounters(
+        components = registry.growingCounters(
             "twoefay_text_parts_total", "Parts of the text messages that gateways took.", by: ["gateway"]
         ) { [$0] }
         cost = registry.growingCounters(
@@ -149,17 +149,17 @@ struct SMSMetrics: SMSObserver {
     func know(_ gateways: [String]) {
         tried.know(
             gateways.flatMap { name in GatewayOutcome.Word.allCases.map { Attempt(gateway: name, outcome: $0) } })
-        parts.know(gateways)
+        components.know(gateways)
         cost.know(gateways)
     }
 
     func tried(gateway: String, _ outcome: GatewayOutcome.Word, after duration: Duration) {
-        took.note(duration)
+        took.observe(duration)
         tried.add(Attempt(gateway: gateway, outcome: outcome))
     }
 
     func sent(gateway: String, parts: Int, cost: Int64) {
-        self.parts.add(gateway, UInt64(parts))
+        self.components.add(gateway, UInt64(parts))
         self.cost.add(gateway, UInt64(cost))
     }
 }

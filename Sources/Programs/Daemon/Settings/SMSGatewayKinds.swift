@@ -17,7 +17,7 @@ extension SMSGatewayReader {
     mutating func twilio() -> Settings.SMSGatewaySettings.Kind? {
         require("account", "password_file")
         if text("service") != nil, text("from") != nil {
-            complain(place("service"), "\(label): only one of from and service can be meant")
+            printError(place("service"), "\(label): only one of from and service can be meant")
         }
         guard let url = url(Twilio.production), let account = text("account") else { return nil }
         return .twilio(url, account: account, key: text("key"), service: text("service"))
@@ -27,7 +27,7 @@ extension SMSGatewayReader {
         require("address", "system_id", "password_file")
         guard let text = text("address"), let systemID = self.text("system_id") else { return nil }
         guard let address = try? HostPort(settingsText: text) else {
-            complain(place("address"), "\(label): address must be HOST:PORT, as in smpp.example.com:2775")
+            printError(place("address"), "\(label): address must be HOST:PORT, as in smpp.example.com:2775")
             return nil
         }
         var line = Settings.SMSGatewaySettings.SMPPSettings(host: address.host, port: address.port, systemID: systemID)
@@ -44,13 +44,13 @@ extension SMSGatewayReader {
         line.source = numberKind("source")
         line.destination = numberKind("destination")
         if !line.isTLS, !isHere(address.host), !flag("insecure") {
-            complain(
+            printError(
                 place("tls"),
                 "\(label): without tls codes and the password can be read on the way; leave tls: false out, or write "
                     + "insecure: true where the network is your own")
         }
         if let from = self.text("from"), SMPPAddress(from) == nil {
-            complain(place("from"), "\(label): from must be a number, or at most 11 letters and digits")
+            printError(place("from"), "\(label): from must be a number, or at most 11 letters and digits")
         }
         return .smpp(line)
     }
@@ -71,44 +71,44 @@ extension SMSGatewayReader {
         if let text = text("url") {
             mailed.url = SMTPAddress(text)
             if mailed.url == nil {
-                complain(place("url"), "\(label): url must be smtp://HOST[:PORT] or smtps://HOST[:PORT]")
+                printError(place("url"), "\(label): url must be smtp://HOST[:PORT] or smtps://HOST[:PORT]")
             }
             if (node["username"] == nil) != (node["password_file"] == nil) {
-                complain(node.place, "\(label): username and password_file must be set together")
+                printError(node.place, "\(label): username and password_file must be set together")
             }
         }
         mailed.authority = file("ca")
         if mailed.authority != nil, node["url"] == nil {
-            complain(place("ca"), "\(label): ca does nothing without url")
+            printError(place("ca"), "\(label): ca does nothing without url")
         }
         mailed.username = text("username")
         if let text = text("from") {
             mailed.from = MailAddress(text)
             if mailed.from == nil {
-                complain(
+                printError(
                     place("from"),
                     "\(label): from must be whom its mails come from, NAME@HOST; without it that is mail.from")
             }
         }
         let written = [("address", address), ("subject", subject), ("body", body)]
         for case (let key, let template?) in written where !template.gaps.isSubset(of: MailGateway.Form.gaps) {
-            complain(place(key), "\(label): \(key): {from} is no gap of a mail; write the sender there as it is")
+            printError(place(key), "\(label): \(key): {from} is no gap of a mail; write the sender there as it is")
         }
         let sample = address.filled(.none) { $0 == .to ? "+491511234567890" : $0 == .number ? "491511234567890" : "" }
         if address.gaps.isDisjoint(with: [.to, .number]) || !address.gaps.isSubset(of: [.to, .number])
             || FieldRule.email(sample) != nil
         {
-            complain(
+            printError(
                 place("address"),
                 "\(label): address must be a mail address with {number} or {to}, as in \"{number}@sms.example.com\"")
         }
         let gaps = body.gaps.union(subject?.gaps ?? [])
-        if !gaps.contains(.text) { complain(node.place, "\(label): neither subject nor body holds {text}") }
+        if !gaps.contains(.text) { printError(node.place, "\(label): neither subject nor body holds {text}") }
         for (gap, key) in [(RequestTemplate.Placeholder.username, "username"), (.password, "password_file")] {
             if gaps.contains(gap) {
                 require(key)
             } else if node[key] != nil, node["url"] == nil {
-                complain(
+                printError(
                     place(key), "\(label): \(key) does nothing without url, or {\(gap.rawValue)} in subject or body")
             }
         }
@@ -119,7 +119,7 @@ extension SMSGatewayReader {
         let method = word("method", ["GET", "POST", "PUT"]) ?? (node["body"] == nil ? "GET" : "POST")
         let address = template("url")
         let body = template("body")
-        if node["url"] == nil { complain(node.place, "\(label): url is missing") }
+        if node["url"] == nil { printError(node.place, "\(label): url is missing") }
         guard let address else { return nil }
         let sample = address.filled(.url) { _ in "1" }
         guard let url = web(sample, at: place("url")) else { return nil }
@@ -130,27 +130,27 @@ extension SMSGatewayReader {
             if let escaping = RequestTemplate.Escaping(contentType: plain.contentType) {
                 plain.escaping = escaping
             } else {
-                complain(
+                printError(
                     place("content_type"),
                     "\(label): content_type must be JSON, XML, a form or text/plain, as in application/json")
             }
             if method == "GET" {
-                complain(place("method"), "\(label): a body does not go with GET; POST or PUT take one")
+                printError(place("method"), "\(label): a body does not go with GET; POST or PUT take one")
             }
         } else if text("content_type") != nil {
-            complain(place("content_type"), "\(label): content_type does nothing without body")
+            printError(place("content_type"), "\(label): content_type does nothing without body")
         }
         plain.fields = fields()
         if body != nil, plain.fields.contains(where: { $0.name.lowercased() == "content-type" }) {
-            complain(place("headers"), "\(label): what a body is says content_type, and not a header as well")
+            printError(place("headers"), "\(label): what a body is says content_type, and not a header as well")
         }
         plain.username = text("username")
         plain.authorizes = word("authorization", ["basic", "none"]) == "basic"
         if plain.authorizes { require("username", "password_file") }
         let gaps = address.gaps.union(body?.gaps ?? [])
-        if !gaps.contains(.text) { complain(node.place, "\(label): neither url nor body holds {text}") }
+        if !gaps.contains(.text) { printError(node.place, "\(label): neither url nor body holds {text}") }
         if gaps.isDisjoint(with: [.to, .number]) {
-            complain(node.place, "\(label): neither url nor body holds {to} or {number}")
+            printError(node.place, "\(label): neither url nor body holds {to} or {number}")
         }
         if gaps.contains(.password) || plain.fields.contains(where: { $0.value.gaps.contains(.password) }) {
             require("password_file")
@@ -167,12 +167,12 @@ extension SMSGatewayReader {
     private mutating func fields() -> [GenericHTTPDialect.Field] {
         guard let node = node["headers"] else { return [] }
         guard let members = node.mapping else {
-            complain(node.place, "\(label): headers must hold names, each with a value")
+            printError(node.place, "\(label): headers must hold names, each with a value")
             return []
         }
         return members.compactMap { member in
             guard let text = member.value.string else {
-                complain(member.value.place, "\(label): \(member.name) must be one value")
+                printError(member.value.place, "\(label): \(member.name) must be one value")
                 return nil
             }
             let isName =
@@ -183,7 +183,7 @@ extension SMSGatewayReader {
             do throws(RequestTemplate.Malformed) {
                 let value = try RequestTemplate(text)
                 guard isName, text.utf8.allSatisfy({ (0x20...0x7e).contains($0) }), !value.gaps.contains(.text) else {
-                    complain(
+                    printError(
                         member.place,
                         "\(label): a header has a name of letters, digits and dashes, and one line of ASCII without {text}"
                     )
@@ -191,7 +191,7 @@ extension SMSGatewayReader {
                 }
                 return GenericHTTPDialect.Field(member.name, value)
             } catch {
-                complain(member.value.place, "\(label): \(error.message)")
+                printError(member.value.place, "\(label): \(error.message)")
                 return nil
             }
         }

@@ -36,7 +36,7 @@ struct SMSGatewayReader {
 
     mutating func read() -> Settings.SMSGatewaySettings? {
         guard let members = node.mapping else {
-            complain(node.place, "each gateway must hold keys, each with a value")
+            printError(node.place, "each gateway must hold keys, each with a value")
             return nil
         }
         let name = text("name")
@@ -44,7 +44,7 @@ struct SMSGatewayReader {
         guard let kind = text("kind"), let own = Self.own[kind] else {
             let place = node["kind"]?.place ?? node.place
             let near = text("kind").flatMap { Spelling.nearest(to: $0, among: Self.kinds) }
-            complain(
+            printError(
                 place,
                 "\(label): kind must be one of \(Self.kinds.joined(separator: ", "))"
                     + (near.map { "; did you mean \($0)?" } ?? ""))
@@ -54,11 +54,11 @@ struct SMSGatewayReader {
         for member in members where !known.contains(member.name) {
             let near = Spelling.nearest(to: member.name, among: known).map { "did you mean \($0)?" }
             let all = "there are \(known.joined(separator: ", "))"
-            complain(member.place, "\(label): \(member.name) is no setting of kind \(kind); \(near ?? all)")
+            printError(member.place, "\(label): \(member.name) is no setting of kind \(kind); \(near ?? all)")
         }
-        if name == nil { complain(node.place, "a gateway has no name") }
+        if name == nil { printError(node.place, "a gateway has no name") }
         if let name, !Self.isName(name) {
-            complain(place("name"), "name must be 1 to 32 letters, digits, dots, dashes and underscores")
+            printError(place("name"), "name must be 1 to 32 letters, digits, dots, dashes and underscores")
         }
         let form: Settings.SMSGatewaySettings.Kind? =
             switch kind {
@@ -82,7 +82,7 @@ struct SMSGatewayReader {
 
     mutating func url(_ usual: String?) -> Settings.SMSGatewaySettings.HTTPSettings? {
         guard let text = text("url") ?? usual else {
-            complain(node.place, "\(label): url is missing")
+            printError(node.place, "\(label): url is missing")
             return nil
         }
         return web(text, at: place("url"))
@@ -91,11 +91,11 @@ struct SMSGatewayReader {
     /// Codes do not cross a network in the clear, unless somebody has said so.
     mutating func web(_ text: String, at place: YAMLPosition) -> Settings.SMSGatewaySettings.HTTPSettings? {
         guard let url = TransferURL(text) else {
-            complain(place, "\(label): url must be https://HOST/PATH or http://HOST/PATH")
+            printError(place, "\(label): url must be https://HOST/PATH or http://HOST/PATH")
             return nil
         }
         if !url.secure, !isHere(url.host), !flag("insecure") {
-            complain(
+            printError(
                 place,
                 "\(label): url is plain http to another machine, where codes and the password can be read on the way; "
                     + "use https, or write insecure: true where the network is your own")
@@ -112,7 +112,7 @@ struct SMSGatewayReader {
         do throws(RequestTemplate.Malformed) {
             return try RequestTemplate(text)
         } catch {
-            complain(place(key), "\(label): \(key): \(error.message)")
+            printError(place(key), "\(label): \(key): \(error.message)")
             return nil
         }
     }
@@ -120,7 +120,7 @@ struct SMSGatewayReader {
     private mutating func prefixes() -> [NumberPrefix] {
         list("prefixes").compactMap { node in
             if let prefix = node.string.flatMap({ NumberPrefix($0) }) { return prefix }
-            complain(node.place, "\(label): prefixes must be beginnings of numbers in quotes, such as \"+49\"")
+            printError(node.place, "\(label): prefixes must be beginnings of numbers in quotes, such as \"+49\"")
             return nil
         }
     }
@@ -131,25 +131,25 @@ struct SMSGatewayReader {
         let message = "\(label): cost must be an amount such as 0.075, or one for each beginning: {\"+49\": 0.075}"
         if let text = node.string {
             if let price = Money.millionths(text) { return [.all: price] }
-            complain(node.place, message)
+            printError(node.place, message)
         }
         var cost: [NumberPrefix: Int64] = [:]
         for member in node.mapping ?? [] {
             guard let prefix = NumberPrefix(member.name), let price = member.value.string.flatMap(Money.millionths)
             else {
-                complain(member.place, message)
+                printError(member.place, message)
                 continue
             }
             cost[prefix] = price
         }
-        if node.string == nil, node.mapping == nil { complain(node.place, message) }
+        if node.string == nil, node.mapping == nil { printError(node.place, message) }
         return cost
     }
 
     mutating func statuses(_ key: String) -> [Int] {
         list(key).compactMap { node in
             if let status = node.integer, (200...599).contains(status) { return Int(status) }
-            complain(node.place, "\(label): \(key) must be statuses of HTTP, as in [200, 202]")
+            printError(node.place, "\(label): \(key) must be statuses of HTTP, as in [200, 202]")
             return nil
         }
     }
@@ -163,7 +163,7 @@ struct SMSGatewayReader {
     mutating func text(_ key: String) -> String? {
         guard let node = node[key], !node.isNull else { return nil }
         guard let text = node.string, !text.isEmpty else {
-            complain(node.place, "\(label): \(key) must be one text")
+            printError(node.place, "\(label): \(key) must be one text")
             return nil
         }
         return text
@@ -174,14 +174,14 @@ struct SMSGatewayReader {
     mutating func flag(_ key: String) -> Bool {
         guard let node = node[key] else { return false }
         if let bool = node.bool { return bool }
-        complain(node.place, "\(label): \(key) must be true or false")
+        printError(node.place, "\(label): \(key) must be true or false")
         return false
     }
 
     mutating func integer(_ key: String, _ range: ClosedRange<Int64>) -> Int? {
         guard let node = node[key] else { return nil }
         if let number = node.integer, range.contains(number) { return Int(number) }
-        complain(
+        printError(
             node.place, "\(label): \(key) must be a whole number from \(range.lowerBound) to \(range.upperBound)")
         return nil
     }
@@ -189,17 +189,17 @@ struct SMSGatewayReader {
     mutating func word(_ key: String, _ words: [String]) -> String? {
         guard let text = text(key) else { return nil }
         if words.contains(text) { return text }
-        complain(place(key), "\(label): \(key) must be one of \(words.joined(separator: ", "))")
+        printError(place(key), "\(label): \(key) must be one of \(words.joined(separator: ", "))")
         return nil
     }
 
     mutating func require(_ keys: String...) {
-        for key in keys where node[key] == nil { complain(node.place, "\(label): \(key) is missing") }
+        for key in keys where node[key] == nil { printError(node.place, "\(label): \(key) is missing") }
     }
 
     func place(_ key: String) -> YAMLPosition { node[key]?.place ?? node.place }
 
-    mutating func complain(_ place: YAMLPosition, _ message: String) {
+    mutating func printError(_ place: YAMLPosition, _ message: String) {
         // A value that is asked for twice is wrong once.
         if !problems.contains(where: { $0 == (place, message) }) { problems.append((place, message)) }
     }

@@ -27,13 +27,13 @@ public struct Settings: Sendable, Equatable {
     public var tls = TLSFiles()
     public var push = PushService()
     public var webPush = WebPushService()
-    public var callbacks = WebhookSettings()
+    public var webhooks = WebhookSettings()
     public var mail = MailService()
     /// A directory with words in other languages, or other words.
     public var templates: FileName?
     public var texts = SMSSettings()
     /// Says where addresses are; nil is that nobody knows.
-    public var places: FileName?
+    public var geolocation: FileName?
     /// What holds for websites that say nothing else.
     public var policy = Policy()
     /// When what is over goes.

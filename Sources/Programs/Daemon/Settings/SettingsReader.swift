@@ -116,7 +116,7 @@ public struct SettingsReader {
         } else if (mail.username == nil) != (mail.passwordFile == nil) {
             problem(root.place, "mail.username and mail.password_file must be set together")
         }
-        if (settings.callbacks.certificate == nil) != (settings.callbacks.key == nil) {
+        if (settings.webhooks.certificate == nil) != (settings.webhooks.key == nil) {
             let place = root["callbacks"]?.place ?? root.place
             problem(place, "callbacks.certificate and callbacks.key must be set together")
         }

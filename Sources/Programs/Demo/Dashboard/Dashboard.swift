@@ -5,7 +5,7 @@ import JSON
 
 /// The page that shows website and phone beside each other, what is said between all of them, and the switches.
 final class Dashboard: Pages {
-    private let house: PageResponder
+    private let responder: PageResponder
     private let page: String
     private let feed: ActivityFeed
     private let switches: LoopBound<FaultSwitches>
@@ -13,8 +13,10 @@ final class Dashboard: Pages {
     /// - Parameters:
     ///   - website: the website's origin.
     ///   - phone: the phones' origin.
-    init(house: PageResponder, website: String, phone: String, feed: ActivityFeed, switches: LoopBound<FaultSwitches>) {
-        self.house = house
+    init(
+        responder: PageResponder, website: String, phone: String, feed: ActivityFeed, switches: LoopBound<FaultSwitches>
+    ) {
+        self.responder = responder
         page = PageFile.theatreHTML.text.split(separator: "{{", omittingEmptySubsequences: false)
             .map { part in
                 if part.hasPrefix("website}}") { return website + part.dropFirst("website}}".count) }
@@ -32,14 +34,14 @@ final class Dashboard: Pages {
 
     func answer(_ request: Request) async -> Response {
         switch (request.method, request.path) {
-        case ("GET", "/"): return house.page(page)
+        case ("GET", "/"): return responder.page(page)
         case ("GET", "/feed"): return await said(after: FormText(query: request.query)["after"])
         case ("POST", "/switch"):
             guard let wish = (try? JSONReader.read(request.body))?.object, let name = wish["name"]?.string,
                 let state = wish["state"]?.string, await switches.value.turn(name, to: state)
-            else { return house.json(["code": "unknown"], status: 400) }
-            return house.json(switches.value.json)
-        default: return house.file(for: request) ?? house.refusal(404, "There is no such page.")
+            else { return responder.json(["code": "unknown"], status: 400) }
+            return responder.json(switches.value.json)
+        default: return responder.file(for: request) ?? responder.refusal(404, "There is no such page.")
         }
     }
 
@@ -50,7 +52,7 @@ final class Dashboard: Pages {
         // Who begins is told at once how things stand.
         if after > 0, feed.entries(after: after).entries.isEmpty { await feed.bell.next(after: rings) }
         let (entries, last) = feed.entries(after: after)
-        return house.json([
+        return responder.json([
             "messages": .array(entries), "last": .integer(last), "switches": .object(switches.value.json),
         ])
     }

@@ -19,23 +19,23 @@ extension Demo {
     ) async -> Result<Report, Failure> {
         let story = Narration(loop: loop, isShown: wish.tells)
         story.chapter("Twoefay, in a browser on this machine")
-        let show = DashboardSession(wish, loop: loop, story: story, randomness: randomness)
+        let show = DashboardSession(wish, loop: loop, narration: story, randomness: randomness)
         let curtain = Completion<Result<Void, Failure>>()
         let (shared, sharedCurtain) = (LoopBound(show, on: loop), LoopBound(curtain, on: loop))
         loop.spawn {
             _ = await signals.next()
             let isOpen = shared.value.isOpen
-            sharedCurtain.value.fall(isOpen ? .success(()) : .failure(interrupted))
+            sharedCurtain.value.complete(isOpen ? .success(()) : .failure(interrupted))
         }
         loop.spawn {
             do throws(Failure) {
                 let opened = try await shared.value.open()
                 tell(opened, story, wish)
             } catch {
-                sharedCurtain.value.fall(.failure(error))
+                sharedCurtain.value.complete(.failure(error))
             }
         }
-        let ended = await curtain.hasFallen()
+        let ended = await curtain.isComplete()
         await show.close()
         let directory = show.directory ?? ""
         story.done(
@@ -48,15 +48,15 @@ extension Demo {
         }
     }
 
-    private static func tell(_ opened: DashboardSession.Opened, _ story: Narration, _ wish: Options) {
+    private static func tell(_ opened: DashboardSession.Opened, _ narration: Narration, _ wish: Options) {
         guard wish.tells else { return Program.say("\(JSONWriter.text(.object(opened.json)))\n") }
-        story.chapter("Open this in a browser on this machine")
-        story.lines([("start here", opened.theatre)])
-        story.say("It says what to do first. What it shows in one window is there by itself too:")
-        story.lines([
+        narration.chapter("Open this in a browser on this machine")
+        narration.lines([("start here", opened.dashboard)])
+        narration.say("It says what to do first. What it shows in one window is there by itself too:")
+        narration.lines([
             ("the website", opened.website), ("a phone", opened.phone), ("a second phone", opened.secondPhone),
         ])
-        story.say(
+        narration.say(
             "The addresses carry a secret of this run: who does not know it is not let in. Ctrl-C ends all of it"
                 + (wish.keeps ? "." : " and leaves nothing behind."))
     }
@@ -65,7 +65,7 @@ extension Demo {
 /// What runs while the demo is shown. Lives on its loop.
 final class DashboardSession {
     struct Opened {
-        let theatre: String
+        let dashboard: String
         let website: String
         let phone: String
         let secondPhone: String
@@ -77,7 +77,7 @@ final class DashboardSession {
 
         var json: JSONObject {
             [
-                "event": "ready", "theatre": .string(theatre), "website": .string(website), "phone": .string(phone),
+                "event": "ready", "theatre": .string(dashboard), "website": .string(website), "phone": .string(phone),
                 "phone_2": .string(secondPhone), "relay": .string(relay), "pid": .integer(pid),
                 "directory": .string(directory), "mail": .string("smtp://127.0.0.1:\(mail)"),
                 "sms": .string("http://127.0.0.1:\(text)/sms"),
@@ -93,65 +93,68 @@ final class DashboardSession {
 
     private let wish: Demo.Options
     private let loop: EventLoop
-    private let story: Narration
+    private let narration: Narration
     private let randomness: any Randomness
     private let log = Log(minimum: .error)
     private let feed: ActivityFeed
-    private let inbox: PhoneInbox
-    private let camera = ScannedCode()
-    private var stage: Sandbox?
+    private let phoneInbox: PhoneInbox
+    private let scannedCode = ScannedCode()
+    private var sandbox: Sandbox?
     private var servers: [HTTP1Server] = []
     private var mails: MailCatcher?
     private(set) var isOpen = false
 
-    init(_ wish: Demo.Options, loop: EventLoop, story: Narration, randomness: any Randomness) {
+    init(_ wish: Demo.Options, loop: EventLoop, narration: Narration, randomness: any Randomness) {
         self.wish = wish
         self.loop = loop
-        self.story = story
+        self.narration = narration
         self.randomness = randomness
         feed = ActivityFeed(loop: loop)
-        inbox = PhoneInbox(loop: loop, feed: feed, randomness: randomness)
+        phoneInbox = PhoneInbox(loop: loop, feed: feed, randomness: randomness)
     }
 
-    var directory: String? { stage?.directory?.path }
+    var directory: String? { sandbox?.directory?.path }
 
     func open() async throws(Failure) -> Opened {
         let houses = try Origins(port: wish.port, loop: loop, randomness: randomness, log: log)
         servers += houses.servers
-        let (feed, inbox, camera) = (feed, inbox, camera)
+        let (feed, inbox, camera) = (feed, phoneInbox, scannedCode)
         let texts = textCatcher()
         let textPort = try serve(texts)
         let mailPort = try catchMails()
         let plan = Sandbox.Plan(
             storage: wish.storage, keeps: wish.keeps, policies: Self.policies, catchers: (mailPort, textPort))
         let stage = Sandbox(
-            loop: loop, story: story, plan: plan, randomness: randomness, onPush: { inbox.bring($0) },
+            loop: loop, narration: narration, plan: plan, randomness: randomness, onPush: { inbox.bring($0) },
             onRequest: { feed.add($0) })
-        self.stage = stage
+        self.sandbox = stage
         let access = try await stage.set()
-        story.done(
+        narration.done(
             "A mail server on 127.0.0.1:\(mailPort) and an SMS gateway on 127.0.0.1:\(textPort) keep what comes.")
-        let switches = LoopBound(FaultSwitches(stage: stage, feed: feed, inbox: inbox, texts: texts), on: loop)
+        let switches = LoopBound(FaultSwitches(sandbox: stage, feed: feed, phoneInbox: inbox, texts: texts), on: loop)
         do {
             let shop = try Shop(
-                access, house: houses.website.house, port: houses.website.port, loop: loop, randomness: randomness,
-                witness: { feed.add($0) }, shown: { camera.shows($0) })
-            stage.whenStruck { await shop.close() }
+                access, responder: houses.website.responder, port: houses.website.port, loop: loop,
+                randomness: randomness,
+                observer: { feed.add($0) }, shown: { camera.shows($0) })
+            stage.onTearDown { await shop.close() }
             let pipe = try RelayProxy(loop: loop, relay: access.relay, authority: access.authority)
-            stage.whenStruck { await pipe.close() }
+            stage.onTearDown { await pipe.close() }
             let bridge = PhoneBackend(
-                house: houses.phone.house, origin: access.relay.text, run: houses.run, pipe: pipe, inbox: inbox,
-                camera: camera, feed: feed)
+                responder: houses.phone.responder, origin: access.relay.text, run: houses.run, relayProxy: pipe,
+                phoneInbox: inbox,
+                scannedCode: camera, feed: feed)
             let theatre = Dashboard(
-                house: houses.theatre.house, website: houses.website.origin, phone: houses.phone.origin, feed: feed,
+                responder: houses.dashboard.responder, website: houses.website.origin, phone: houses.phone.origin,
+                feed: feed,
                 switches: switches)
-            try houses.open(theatre: theatre, website: shop, phone: bridge)
+            try houses.open(dashboard: theatre, website: shop, phone: bridge)
         } catch {
             throw Failure(.failed, "the pages cannot be served: \(error)", next: "Try again.")
         }
         isOpen = true
         return Opened(
-            theatre: houses.address(of: houses.theatre), website: houses.address(of: houses.website),
+            dashboard: houses.address(of: houses.dashboard), website: houses.address(of: houses.website),
             phone: houses.address(of: houses.phone), secondPhone: houses.address(of: houses.phone, "/?phone=2"),
             relay: access.relay.text, pid: Int64(stage.relay?.pid ?? 0), directory: directory ?? "",
             mail: mailPort, text: textPort)
@@ -160,15 +163,15 @@ final class DashboardSession {
     /// Whatever there is of it by now.
     func close() async {
         isOpen = false
-        feed.bell.ring()
-        inbox.bell.ring()
+        feed.bell.notifyWaiters()
+        phoneInbox.bell.notifyWaiters()
         for server in servers { server.stop() }
-        await stage?.strike()
+        await sandbox?.tearDown()
         mails?.stop()
     }
 
     private func textCatcher() -> SMSCatcher {
-        let (feed, inbox) = (feed, inbox)
+        let (feed, inbox) = (feed, phoneInbox)
         return SMSCatcher(
             loop: loop,
             taken: { text, isSlow in
@@ -195,7 +198,7 @@ final class DashboardSession {
     }
 
     private func catchMails() throws(Failure) -> UInt16 {
-        let (feed, inbox) = (feed, inbox)
+        let (feed, inbox) = (feed, phoneInbox)
         do throws(SystemFailure) {
             let catcher = try MailCatcher(loop: loop) { mail in
                 feed.add(

@@ -18,25 +18,25 @@ final class FaultSwitches {
     }
 
     private(set) var push = Push.up
-    private let stage: Sandbox
+    private let sandbox: Sandbox
     private let feed: ActivityFeed
-    private let inbox: PhoneInbox
+    private let phoneInbox: PhoneInbox
     private let texts: SMSCatcher
     /// The relay is gone because somebody wanted it.
     private var isKilled = false
 
-    init(stage: Sandbox, feed: ActivityFeed, inbox: PhoneInbox, texts: SMSCatcher) {
-        self.stage = stage
+    init(sandbox: Sandbox, feed: ActivityFeed, phoneInbox: PhoneInbox, texts: SMSCatcher) {
+        self.sandbox = sandbox
         self.feed = feed
-        self.inbox = inbox
+        self.phoneInbox = phoneInbox
         self.texts = texts
-        stage.relayIsGone = { [weak self] in self?.relayIsGone() }
+        sandbox.relayIsGone = { [weak self] in self?.relayIsGone() }
     }
 
     var json: JSONObject {
         [
-            "push": .string(push.rawValue), "relay": .string(stage.relayState.rawValue),
-            "phone": .string((inbox.isOnline ? Phone.online : .offline).rawValue),
+            "push": .string(push.rawValue), "relay": .string(sandbox.relayState.rawValue),
+            "phone": .string((phoneInbox.isOnline ? Phone.online : .offline).rawValue),
             "sms": .string((texts.isSlowNow ? Texts.slow : .fast).rawValue),
         ]
     }
@@ -46,7 +46,7 @@ final class FaultSwitches {
         switch (name, Push(rawValue: state), Phone(rawValue: state), Texts(rawValue: state)) {
         case ("push", let push?, _, _): await turn(push)
         case ("phone", _, let phone?, _):
-            inbox.setOnline(phone == .online)
+            phoneInbox.setOnline(phone == .online)
             feed.add(phone == .online ? .phoneOnline : .phoneOffline)
         case ("sms", _, _, let speed?):
             texts.setSlow(speed == .slow)
@@ -61,22 +61,22 @@ final class FaultSwitches {
 
     private func turn(_ push: Push) async {
         self.push = push
-        await stage.pushService?.misbehave(
+        await sandbox.pushService?.injectFaults(
             push == .up ? FaultPlan() : FaultPlan(rules: [.every(1, .refuse(.serviceUnavailable))]))
         feed.add(push == .up ? .pushUp : .pushDown)
     }
 
     private func killRelay() {
-        guard stage.relayState == .up else { return }
+        guard sandbox.relayState == .up else { return }
         isKilled = true
-        stage.killRelay()
+        sandbox.killRelay()
     }
 
     private func startRelay() async {
-        guard stage.relayState == .down else { return }
+        guard sandbox.relayState == .down else { return }
         isKilled = false
         do throws(Failure) {
-            try await stage.startRelayAgain()
+            try await sandbox.startRelayAgain()
             feed.add(.relayStarted)
         } catch {
             feed.add(.relayFailed, error.message)
@@ -86,7 +86,7 @@ final class FaultSwitches {
     /// Whoever has reported a fraud and has no recovery code goes to the operator.
     private func unlockAll() async {
         do throws(Failure) {
-            let names = try await stage.unlock(feed.usernames)
+            let names = try await sandbox.unlock(feed.usernames)
             feed.add(.operatorUnlocked, names.joined(separator: ", "))
         } catch {
             feed.add(.operatorFailed, error.message)
@@ -97,7 +97,7 @@ final class FaultSwitches {
         if isKilled {
             feed.add(.relayKilled)
         } else {
-            feed.add(.relayDied, stage.relay?.tail.joined(separator: "\n"))
+            feed.add(.relayDied, sandbox.relay?.tail.joined(separator: "\n"))
         }
     }
 }

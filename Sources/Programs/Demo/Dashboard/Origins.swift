@@ -17,10 +17,10 @@ final class Origins {
     struct Origin {
         let origin: String
         let port: UInt16
-        let house: PageResponder
+        let responder: PageResponder
     }
 
-    let theatre: Origin
+    let dashboard: Origin
     let website: Origin
     let phone: Origin
     let servers: [HTTP1Server]
@@ -49,9 +49,9 @@ final class Origins {
         func house(_ number: Int, frames: [String] = [], _ files: [PageFile]) -> Origin {
             Origin(
                 origin: origins[number], port: ports[number],
-                house: PageResponder(frames: frames, framedBy: number == 0 ? nil : origins[0], files: files))
+                responder: PageResponder(frames: frames, framedBy: number == 0 ? nil : origins[0], files: files))
         }
-        theatre = house(0, frames: Array(origins[1...]), Dashboard.files)
+        dashboard = house(0, frames: Array(origins[1...]), Dashboard.files)
         website = house(1, Shop.files)
         phone = house(2, PhoneBackend.files)
         secret = RunSecret(theatre: ports[0], randomness: randomness)
@@ -61,11 +61,11 @@ final class Origins {
     }
 
     /// From here on they answer.
-    func open(theatre: any Pages, website: any Pages, phone: any Pages) throws(SystemFailure) {
+    func open(dashboard: any Pages, website: any Pages, phone: any Pages) throws(SystemFailure) {
         for (door, (pages, house)) in zip(
-            doors, [(theatre, self.theatre), (website, self.website), (phone, self.phone)])
+            doors, [(dashboard, self.dashboard), (website, self.website), (phone, self.phone)])
         {
-            door.open(AccessGate(pages: pages, house: house.house, secret: secret))
+            door.open(AccessGate(pages: pages, responder: house.responder, secret: secret))
         }
         for server in servers { try server.start() }
     }

@@ -87,7 +87,7 @@ final class ActivityFeed: Sendable {
             state.entries.append((state.last, .object(entry)))
             if state.entries.count > Self.most { state.entries.removeFirst() }
         }
-        bell.ring()
+        bell.notifyWaiters()
     }
 }
 

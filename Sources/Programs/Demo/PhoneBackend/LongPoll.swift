@@ -13,14 +13,14 @@ final class LongPoll: Sendable {
     private let state = Mutex(State())
 
     /// A browser's request is answered before the server of pages gives it up.
-    static let patience = Duration.seconds(15)
+    static let timeout = Duration.seconds(15)
 
     init(loop: EventLoop) { self.loop = loop }
 
     /// How often it rang: to be read before what it rings for is looked at.
     var rings: UInt64 { state.withLock { $0.rings } }
 
-    func ring() {
+    func notifyWaiters() {
         let waiting = state.withLock { state in
             state.rings += 1
             defer { state.waiting = [:] }
@@ -29,13 +29,13 @@ final class LongPoll: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// On the loop. Comes back when it has rung since, and at `patience` all the same.
+    /// On the loop. Comes back when it has rung since, and at `timeout` all the same.
     func next(after rings: UInt64) async {
         let number = state.withLock { state in
             state.last += 1
             return state.last
         }
-        let timer = loop.schedule(after: Self.patience) { [self] in
+        let timer = loop.schedule(after: Self.timeout) { [self] in
             state.withLock { $0.waiting.removeValue(forKey: number) }?.resume()
         }
         await withCheckedContinuation { continuation in

@@ -3,12 +3,12 @@ import TwoefayClient
 /// A carrier whose every word is told to somebody.
 struct ObservedTransport: RelayTransport {
     let carrier: HTTP2Transport
-    let witness: MessageObserver
+    let observer: MessageObserver
 
-    func carry(_ call: RelayCall) async throws(CallFault) -> RelayReply {
-        witness(Message(.website, .relay, call))
-        let reply = try await carrier.carry(call)
-        witness(Message(.relay, .website, reply))
+    func send(_ call: RelayCall) async throws(CallFault) -> RelayReply {
+        observer(Message(.website, .relay, call))
+        let reply = try await carrier.send(call)
+        observer(Message(.relay, .website, reply))
         return reply
     }
 

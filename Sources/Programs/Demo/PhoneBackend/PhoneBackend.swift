@@ -6,27 +6,27 @@ import JSON
 /// What the phone's page talks to: it carries to the relay what the page has signed, and brings what a phone gets besides. It
 /// has no key of any phone's and could sign nothing itself.
 final class PhoneBackend: Pages {
-    private let house: PageResponder
+    private let responder: PageResponder
     private let origin: String
     private let run: String
-    private let pipe: RelayProxy
-    private let inbox: PhoneInbox
-    private let camera: ScannedCode
+    private let relayProxy: RelayProxy
+    private let phoneInbox: PhoneInbox
+    private let scannedCode: ScannedCode
     private let feed: ActivityFeed
 
     /// - Parameters:
     ///   - origin: the relay's, which phones sign for.
     ///   - run: which run of the demo this is; what a browser has kept of another is void.
     init(
-        house: PageResponder, origin: String, run: String, pipe: RelayProxy, inbox: PhoneInbox, camera: ScannedCode,
-        feed: ActivityFeed
+        responder: PageResponder, origin: String, run: String, relayProxy: RelayProxy, phoneInbox: PhoneInbox,
+        scannedCode: ScannedCode, feed: ActivityFeed
     ) {
-        self.house = house
+        self.responder = responder
         self.origin = origin
         self.run = run
-        self.pipe = pipe
-        self.inbox = inbox
-        self.camera = camera
+        self.relayProxy = relayProxy
+        self.phoneInbox = phoneInbox
+        self.scannedCode = scannedCode
         self.feed = feed
     }
 
@@ -38,17 +38,17 @@ final class PhoneBackend: Pages {
 
     func answer(_ request: Request) async -> Response {
         switch (request.method, request.path) {
-        case ("GET", "/"): return house.page(PageFile.phoneHTML.text)
+        case ("GET", "/"): return responder.page(PageFile.phoneHTML.text)
         case ("GET", "/about"): return about(phone(FormText(query: request.query)["phone"]))
         case ("GET", "/messages"): return await messages(FormText(query: request.query))
         case ("POST", "/camera"):
-            guard let uri = camera.seen else { return house.json(["code": "nothing"], status: 404) }
-            return house.json(["uri": .string(uri)])
+            guard let uri = scannedCode.seen else { return responder.json(["code": "nothing"], status: 404) }
+            return responder.json(["uri": .string(uri)])
         case ("POST", let path) where path.hasPrefix("/relay/"):
             let route = String(path.dropFirst("/relay".count))
-            guard Self.routes.contains(route) else { return house.json(["code": "not_found"], status: 404) }
+            guard Self.routes.contains(route) else { return responder.json(["code": "not_found"], status: 404) }
             return await carry(request, to: route)
-        default: return house.file(for: request) ?? house.refusal(404, "There is no such page.")
+        default: return responder.file(for: request) ?? responder.refusal(404, "There is no such page.")
         }
     }
 
@@ -57,9 +57,9 @@ final class PhoneBackend: Pages {
     }
 
     private func about(_ phone: Int) -> Response {
-        house.json([
+        responder.json([
             "run": .string(run), "origin": .string(origin), "phone": .integer(Int64(phone)),
-            "push_token": .string(inbox.pushTokens[phone - PhoneInbox.phones.lowerBound]),
+            "push_token": .string(phoneInbox.pushTokens[phone - PhoneInbox.phones.lowerBound]),
         ])
     }
 
@@ -67,12 +67,14 @@ final class PhoneBackend: Pages {
     private func messages(_ query: FormText) async -> Response {
         let phone = phone(query["phone"])
         let after = query["after"].flatMap { Int64($0) } ?? 0
-        let rings = inbox.bell.rings
-        let isKnown = query["offline"].map { ($0 == "true") != inbox.isOnline } ?? true
-        if isKnown, inbox.messages(for: phone, after: after).messages.isEmpty { await inbox.bell.next(after: rings) }
-        let (messages, last) = inbox.messages(for: phone, after: after)
-        return house.json([
-            "messages": .array(messages), "last": .integer(last), "offline": .bool(!inbox.isOnline),
+        let rings = phoneInbox.bell.rings
+        let isKnown = query["offline"].map { ($0 == "true") != phoneInbox.isOnline } ?? true
+        if isKnown, phoneInbox.messages(for: phone, after: after).messages.isEmpty {
+            await phoneInbox.bell.next(after: rings)
+        }
+        let (messages, last) = phoneInbox.messages(for: phone, after: after)
+        return responder.json([
+            "messages": .array(messages), "last": .integer(last), "offline": .bool(!phoneInbox.isOnline),
         ])
     }
 
@@ -90,19 +92,19 @@ final class PhoneBackend: Pages {
     private static let shown = ["prefer", "dpop-nonce", "retry-after", "www-authenticate"]
 
     private func carry(_ request: Request, to route: String) async -> Response {
-        guard inbox.isOnline else { return house.json(["code": "offline"], status: 503) }
+        guard phoneInbox.isOnline else { return responder.json(["code": "offline"], status: 503) }
         let phone = phone(request.fields["x-phone"])
         // Browsers' pages post here; a page of HTTP/1.1 has no other method.
         let method = route == "/device" && request.fields["x-method"] == "DELETE" ? "DELETE" : "POST"
         let fields = Self.fields(request.fields, Self.there)
         feed.add(Self.message(.phone, .relay, "\(method) \(route)", fields, request.body, phone))
-        guard let answer = await pipe.carry(method, route, fields, method == "DELETE" ? [] : request.body) else {
-            return house.json(["code": "unreached"], status: 502)
+        guard let answer = await relayProxy.carry(method, route, fields, method == "DELETE" ? [] : request.body) else {
+            return responder.json(["code": "unreached"], status: 502)
         }
         feed.add(Self.message(.relay, .phone, String(answer.status), answer.fields, answer.body, phone))
         // It was taken off the air meanwhile: then it has heard nothing.
-        guard inbox.isOnline else { return house.json(["code": "offline"], status: 503) }
-        return house.bytes(answer.body, status: answer.status, fields: Self.fields(answer.fields, Self.back).all)
+        guard phoneInbox.isOnline else { return responder.json(["code": "offline"], status: 503) }
+        return responder.bytes(answer.body, status: answer.status, fields: Self.fields(answer.fields, Self.back).all)
     }
 
     private static func fields(_ fields: Fields, _ names: [String]) -> Fields {

@@ -52,7 +52,7 @@ final class PhoneInbox: Sendable {
             return state.waiting
         }
         for item in waiting { arrive(item) }
-        bell.ring()
+        bell.notifyWaiters()
     }
 
     func bring(_ push: ReceivedPush) {
@@ -91,7 +91,7 @@ final class PhoneInbox: Sendable {
         }
         if !waits {
             arrive(item)
-            bell.ring()
+            bell.notifyWaiters()
         }
     }
 

@@ -27,7 +27,7 @@ actor RelayProxy {
         let request = ClientRequest(
             method: method, path: path, authority: relay.authority, fields: fields, body: body)
         guard let client = await opened(),
-            case .success(let response) = await client.send(request, deadline: Self.patience)
+            case .success(let response) = await client.send(request, deadline: Self.timeout)
         else { return nil }
         return response
     }
@@ -35,7 +35,7 @@ actor RelayProxy {
     func close() { client?.close() }
 
     /// A little less than the browser's request is held for.
-    private static let patience = Duration.seconds(18)
+    private static let timeout = Duration.seconds(18)
 
     private func opened() async -> HTTP2Client? {
         if let client, client.state == .open { return client }

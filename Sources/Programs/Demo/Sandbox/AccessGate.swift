@@ -4,7 +4,7 @@ import HTTP1
 /// Stands before the pages of an origin: takes the run's secret out of the address, and lets in who has brought it.
 struct AccessGate: Pages {
     let pages: any Pages
-    let house: PageResponder
+    let responder: PageResponder
     let secret: RunSecret
 
     private static let open = [PageFile.baseCSS, .iconSVG].map { "/\($0.name)" }
@@ -12,12 +12,12 @@ struct AccessGate: Pages {
     func answer(_ request: Request) async -> Response {
         let brought = FormText(query: request.query)[RunSecret.parameter]
         if request.method == "GET", secret.matches(brought) {
-            return house.redirect(to: cleared(request), fields: [.cookie(secret.cookie, secret.value)])
+            return responder.redirect(to: cleared(request), fields: [.cookie(secret.cookie, secret.value)])
         }
         if secret.matches(request.cookie(secret.cookie)) { return await pages.answer(request) }
         // What the refusal is drawn with.
-        if Self.open.contains(request.path), let file = house.file(for: request) { return file }
-        return house.page(PageFile.strangerHTML.text, status: 403)
+        if Self.open.contains(request.path), let file = responder.file(for: request) { return file }
+        return responder.page(PageFile.strangerHTML.text, status: 403)
     }
 
     /// The same address without the secret, which is not to stay in the browser's history.

@@ -3,13 +3,13 @@ final class Completion<Outcome: Sendable> {
     private var outcome: Outcome?
     private var waiting: CheckedContinuation<Outcome, Never>?
 
-    func fall(_ outcome: Outcome) {
+    func complete(_ outcome: Outcome) {
         guard self.outcome == nil else { return }
         self.outcome = outcome
         waiting?.resume(returning: outcome)
     }
 
-    func hasFallen() async -> Outcome {
+    func isComplete() async -> Outcome {
         if let outcome { return outcome }
         return await withCheckedContinuation { waiting = $0 }
     }

@@ -10,7 +10,7 @@ extension Sandbox {
     func unlock(_ usernames: [String]) async throws(Failure) -> [String] {
         guard let settings else { return [] }
         let (now, randomness) = (loop.time.now(), randomness)
-        return try await aside { () throws(Failure) in
+        return try await onThread { () throws(Failure) in
             let masterKey = try settings.loadMasterKey().secret
             let store = try settings.openStore()
             defer { store.close() }

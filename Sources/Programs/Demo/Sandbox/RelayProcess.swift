@@ -12,7 +12,7 @@ final class RelayProcess {
 
     private let loop: EventLoop
     private let logFile: Int32
-    private let pipe: Int32
+    private let relayProxy: Int32
     private var watch: DescriptorWatcher?
     private var partial: [UInt8] = []
     private var lines: [String] = []
@@ -47,14 +47,14 @@ final class RelayProcess {
             throw failure(error.description)
         }
         self.loop = loop
-        pipe = ends[0]
+        relayProxy = ends[0]
         logFile = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        _ = fcntl(pipe, F_SETFL, O_NONBLOCK)
-        watch = try? loop.watch(fd: pipe, .read) { [weak self] _ in self?.read() }
+        _ = fcntl(relayProxy, F_SETFL, O_NONBLOCK)
+        watch = try? loop.watch(fd: relayProxy, .read) { [weak self] _ in self?.read() }
     }
 
     deinit {
-        close(pipe)
+        close(relayProxy)
         close(logFile)
     }
 
@@ -74,11 +74,11 @@ final class RelayProcess {
     }
 
     /// Asks it to end, and makes it end when it does not in time.
-    func end(within patience: Duration = .seconds(10)) async {
+    func end(within timeout: Duration = .seconds(10)) async {
         guard status == nil else { return }
         onEnd = nil
         Glibc.kill(pid, SIGTERM)
-        let limit = loop.schedule(after: patience) { [weak self] in
+        let limit = loop.schedule(after: timeout) { [weak self] in
             self?.kill()
         }
         await withCheckedContinuation { ending.append($0) }
@@ -88,7 +88,7 @@ final class RelayProcess {
     private func read() {
         var chunk = [UInt8](repeating: 0, count: 16 << 10)
         while true {
-            let count = Glibc.read(pipe, &chunk, chunk.count)
+            let count = Glibc.read(relayProxy, &chunk, chunk.count)
             if count > 0 {
                 _ = Glibc.write(logFile, chunk, count)
                 take(chunk[..<count])

@@ -9,7 +9,7 @@ import Storage
 import World
 
 /// What every demo needs: a throw-away installation, the relay that runs it, a push service, and a website that is known.
-/// Lives on its loop. Whatever became of it, `strike` leaves nothing behind.
+/// Lives on its loop. Whatever became of it, `tearDown` leaves nothing behind.
 final class Sandbox {
     /// How this run's installation is set up.
     struct Plan {
@@ -39,12 +39,12 @@ final class Sandbox {
     private static let displayName = "The Shop"
 
     let loop: EventLoop
-    let story: Narration
+    let narration: Narration
     private let plan: Plan
     let randomness: any Randomness
     private let onPush: @Sendable (ReceivedPush) -> Void
     private let onRequest: @Sendable (RecordedRequest) -> Void
-    private var caretaker: CleanupProcess?
+    private var cleanup: CleanupProcess?
     private var closers: [() async -> Void] = []
     private var settingsPath = ""
     private(set) var settings: Settings?
@@ -58,12 +58,12 @@ final class Sandbox {
     ///   - onPush: called on the loop for every push that the push service accepts.
     ///   - onRequest: called for every request of it, whatever it gets.
     init(
-        loop: EventLoop, story: Narration, plan: Plan, randomness: any Randomness,
+        loop: EventLoop, narration: Narration, plan: Plan, randomness: any Randomness,
         onPush: @escaping @Sendable (ReceivedPush) -> Void,
         onRequest: @escaping @Sendable (RecordedRequest) -> Void = { _ in }
     ) {
         self.loop = loop
-        self.story = story
+        self.narration = narration
         self.plan = plan
         self.randomness = randomness
         self.onPush = onPush
@@ -73,7 +73,7 @@ final class Sandbox {
     func set() async throws(Failure) -> WebsiteAccess {
         let program = try RelayProcess.program()
         let caretaker = try CleanupProcess()
-        self.caretaker = caretaker
+        self.cleanup = caretaker
         let directory = try ScratchDirectory()
         self.directory = directory
         if !plan.keeps { caretaker.removes(directory.path) }
@@ -84,12 +84,12 @@ final class Sandbox {
             directory: directory.path, storage: plan.storage,
             listen: HostPort(host: "127.0.0.1", port: reserved.number), hosts: ["127.0.0.1"])
         let randomness = randomness
-        try await aside { () throws(Failure) in
+        try await onThread { () throws(Failure) in
             try installation.create(randomness: randomness, log: Log(minimum: .warning))
         }
         origin = installation.settings.origin
         settingsPath = installation.settingsPath
-        story.done(
+        narration.done(
             "A new installation in \(directory.path): settings, keys, certificates, and an empty store "
                 + "(\(plan.storage.written)). An operator makes one with: twoefay init DIR")
 
@@ -102,10 +102,10 @@ final class Sandbox {
     }
 
     /// Something that is to be closed before the relay ends.
-    func whenStruck(_ close: @escaping () async -> Void) { closers.append(close) }
+    func onTearDown(_ close: @escaping () async -> Void) { closers.append(close) }
 
     /// Ends what runs and, unless it is to be kept, removes what was written.
-    func strike() async {
+    func tearDown() async {
         isStruck = true
         // Nothing may be written behind us any more.
         if isBusy { await withCheckedContinuation { idle = $0 } }
@@ -113,7 +113,7 @@ final class Sandbox {
         await relay?.end()
         await pushService?.stop()
         if !plan.keeps { directory?.remove() }
-        caretaker?.dismiss()
+        cleanup?.dismiss()
     }
 
     // MARK: The relay
@@ -134,7 +134,7 @@ final class Sandbox {
                 randomness: randomness, log: Log(minimum: .error), onPush: onPush, onRequest: onRequest)
             pushService = service
             let port = try await service.start()
-            story.done(
+            narration.done(
                 "A push service on 127.0.0.1:\(port), in place of Apple's: it checks every push as Apple does, "
                     + "and trusts the .p8 key that was made for this run.")
             return team
@@ -152,7 +152,7 @@ final class Sandbox {
         settings.push.keyID = team.keyID
         settings.push.teamID = team.teamID
         settings.push.authority = FileName("push-ca.pem")
-        settings.places = FileName("places.mmdb")
+        settings.geolocation = FileName("places.mmdb")
         if let catchers = plan.catchers {
             let caught = try self.caught(by: catchers, installation)
             settings.mail = caught.mail
@@ -203,18 +203,18 @@ final class Sandbox {
     private func addWebsite(_ settings: Settings) async throws(Failure) -> NewWebsite.Credentials {
         let website = try NewWebsite(
             name: Self.website, displayName: Self.displayName, policies: plan.policies)
-        let credentials = try await aside { () throws(Failure) in
+        let credentials = try await onThread { () throws(Failure) in
             let store = try settings.openStore()
             defer { store.close() }
             return try website.add(to: store, settings: settings, directory: settings.directory)
         }
-        story.done(
+        narration.done(
             "The website \"shop\" is made known, and gets its client certificate, as by: twoefay website add shop")
         return credentials
     }
 
     /// What waits for a disk or a database waits on a thread of its own: signals are still heard meanwhile.
-    func aside<Value: Sendable>(
+    func onThread<Value: Sendable>(
         _ work: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         guard !isStruck else { throw Demo.interrupted }
@@ -245,7 +245,7 @@ final class Sandbox {
             on: loop)
         relayState = .starting
         relay = process
-        caretaker?.ends(process.pid)
+        cleanup?.ends(process.pid)
         guard await process.says("event=daemon.started") else {
             relayState = .down
             throw Failure(
@@ -255,11 +255,11 @@ final class Sandbox {
         relayState = .up
         process.onEnd = { [weak self] in
             self?.relayState = .down
-            self?.caretaker?.forgetsRelay()
+            self?.cleanup?.forgetsRelay()
             self?.relayIsGone?()
         }
         reserved = nil
-        story.done("The relay, \(origin.settingsText): twoefayd as process \(process.pid)")
+        narration.done("The relay, \(origin.settingsText): twoefayd as process \(process.pid)")
     }
 
     private func access(

@@ -26,10 +26,10 @@ extension Shop {
         _ account: String, _ purpose: PendingConfirmation.Purpose, _ challenge: String, _ number: String?,
         _ wait: @escaping @Sendable () async throws(CallFault) -> Website.Verdict
     ) -> PendingConfirmation {
-        let end = website.errands.begin { [sessions, customers] () -> Website.Verdict? in
+        let end = website.backgroundTasks.begin { [sessions, customers] () -> Website.Verdict? in
             do throws(CallFault) {
                 let verdict = try await wait()
-                sessions.heed(verdict.outcome.reason, of: account, challenge)
+                sessions.endSessionsAfterFraud(verdict.outcome.reason, of: account, challenge)
                 if case .payment(let article) = purpose, verdict.isLetIn { customers.ordered(article, by: account) }
                 return verdict
             } catch {

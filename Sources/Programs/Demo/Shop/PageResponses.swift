@@ -51,7 +51,7 @@ extension Shop {
             </html>
 
             """
-        return house.page(html.text, status: status, fields: cookies(visit) + fields)
+        return responder.page(html.text, status: status, fields: cookies(visit) + fields)
     }
 
     private func menu(_ visit: PageRequest) -> HTML {
@@ -120,7 +120,7 @@ extension Shop {
         fields: [Fields.Field] = []
     ) -> Response {
         if let notice { sessions.change(renewed ?? visit.id) { $0.notice = notice } }
-        return house.redirect(to: path, fields: cookies(visit, renewed: renewed) + fields)
+        return responder.redirect(to: path, fields: cookies(visit, renewed: renewed) + fields)
     }
 
     func problem(_ visit: PageRequest, _ status: Int, _ text: ShopText, fields: [Fields.Field] = []) -> Response {

@@ -152,10 +152,10 @@ extension Shop {
         do throws(CallFault) {
             try await website.pinPhones(of: account)
         } catch {
-            return house.json(["over": false, "say": .string(visit(.stillTrying)), "pause": 3])
+            return responder.json(["over": false, "say": .string(visit(.stillTrying)), "pause": 3])
         }
         let isOver = alive(visit, account) == nil
-        return house.json([
+        return responder.json([
             "over": .bool(isOver), "go": "/phones", "say": .string(visit(.waitingForPhone)), "pause": 2,
         ])
     }

@@ -94,7 +94,7 @@ final class Sessions: Sendable {
 
     /// What the end of a question means for every browser of that name: where the phone says that a stranger is at work,
     /// nobody stays logged in, nor comes in by what was said before. Only how that question ended may be read still.
-    func heed(_ reason: Reason?, of account: String, _ challenge: String) {
+    func endSessionsAfterFraud(_ reason: Reason?, of account: String, _ challenge: String) {
         // Frozen: it was said before, and perhaps not to us. There is no way in then, but one out of it, which stays.
         guard reason == .fraud || reason == .frozen else { return }
         sessions.withLock { sessions in

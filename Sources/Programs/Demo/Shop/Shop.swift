@@ -20,7 +20,7 @@ public final class Shop: Pages {
     let throttle = Throttle()
     let sessions: Sessions
     let time: any TimeSource
-    let house: PageResponder
+    let responder: PageResponder
     /// Told of every URI that a phone or an app could read from the screen.
     let shown: @Sendable (String) -> Void
     private let cookie: String
@@ -32,11 +32,11 @@ public final class Shop: Pages {
     ///   - port: its own, which the name of its cookie needs. A website with TLS calls it `__Host-session`, and says Secure.
     ///   - cost: of a password's hash.
     init(
-        _ access: WebsiteAccess, house: PageResponder, port: UInt16, loop: EventLoop, randomness: any Randomness,
-        cost: PasswordHash.Cost = .usual, witness: @escaping MessageObserver,
+        _ access: WebsiteAccess, responder: PageResponder, port: UInt16, loop: EventLoop, randomness: any Randomness,
+        cost: PasswordHash.Cost = .usual, observer: @escaping MessageObserver,
         shown: @escaping @Sendable (String) -> Void
     ) throws(CallFault) {
-        website = try Website(access, loop: loop, time: loop.time, randomness: randomness, witness: witness)
+        website = try Website(access, loop: loop, time: loop.time, randomness: randomness, observer: observer)
         do {
             passwords = try Passwords(cost: cost, randomness: randomness)
         } catch {
@@ -47,7 +47,7 @@ public final class Shop: Pages {
         cookie = "shop_\(port)"
         knownCookie = "shop_known_\(port)"
         browsers = KnownBrowsers(key: Secret(randomness.bytes(32)))
-        self.house = house
+        self.responder = responder
         self.shown = shown
     }
 
@@ -57,7 +57,7 @@ public final class Shop: Pages {
     }
 
     public func answer(_ request: Request) async -> Response {
-        if let file = house.file(for: request) { return file }
+        if let file = responder.file(for: request) { return file }
         let known = request.cookie(cookie).flatMap { id in sessions.find(id).map { (id, $0) } }
         let (id, session) = known ?? sessions.begin()
         let visit = PageRequest(request, id: id, session: session, isNew: known == nil)

@@ -44,16 +44,16 @@ extension Shop {
 
     /// What the page asks by script: whether it is over, where to go then, and what to say meanwhile.
     func waitingState(_ visit: PageRequest) async -> Response {
-        guard let question = visit.session.question else { return house.json(["over": true, "go": "/wait"]) }
+        guard let question = visit.session.question else { return responder.json(["over": true, "go": "/wait"]) }
         do throws(CallFault) {
             let outcome = try await standing(of: question, within: Self.hold)
             let isOver = outcome.map { $0.login != .wait } ?? false
             let mustMove = question.takesCodes && visit.query["at"] == "/wait" && Self.wantsCode(outcome)
-            return house.json([
+            return responder.json([
                 "over": .bool(isOver || mustMove), "go": "/wait", "say": .string(visit(Self.progress(outcome))),
             ])
         } catch {
-            return house.json(["over": true, "go": "/wait"])
+            return responder.json(["over": true, "go": "/wait"])
         }
     }
 

@@ -40,7 +40,7 @@ public final class Website: Sendable {
 
     /// For every route that needs nothing of what is kept here.
     public let relay: RelayClient
-    let errands: BackgroundTasks
+    let backgroundTasks: BackgroundTasks
     private let carrier: HTTP2Transport
     private let bindings: BindingCheck
     private let receipts: ReceiptCheck
@@ -57,18 +57,18 @@ public final class Website: Sendable {
     /// Nothing that was asked lives longer: see `RelayClient.wait`.
     private static let questionLife = Duration.seconds(12 * 60)
     /// Somebody looks at a page meanwhile.
-    private static let retries = RetryPolicy(patience: .seconds(4))
+    private static let retries = RetryPolicy(timeout: .seconds(4))
 
     public init(
         _ access: WebsiteAccess, loop: EventLoop, time: any TimeSource, randomness: any Randomness,
-        witness: @escaping MessageObserver = { _ in }
+        observer: @escaping MessageObserver = { _ in }
     ) throws(CallFault) {
         carrier = try HTTP2Transport(
             loop: loop, relay: access.relay, authority: access.authority, certificate: access.certificate,
             key: access.key)
-        errands = BackgroundTasks(loop: loop)
+        backgroundTasks = BackgroundTasks(loop: loop)
         relay = RelayClient(
-            ObservedTransport(carrier: carrier, witness: witness), retries: Self.retries, time: time,
+            ObservedTransport(carrier: carrier, observer: observer), retries: Self.retries, time: time,
             randomness: randomness)
         bindings = BindingCheck(origin: access.relay.text, website: access.name)
         receipts = ReceiptCheck(
@@ -79,7 +79,7 @@ public final class Website: Sendable {
     }
 
     public func close() async {
-        await errands.close()
+        await backgroundTasks.close()
         await carrier.close()
     }
 
@@ -112,7 +112,7 @@ public final class Website: Sendable {
         let k = Secret(randomness.bytes(32))
         let end = time.instant() + Self.secretLife
         records.withLock { $0.customers[username]?.expect(k, until: end) }
-        errands.begin { [self] in
+        backgroundTasks.begin { [self] in
             // A look for a phone that came while nobody was on a page that looks for it. One that is missed now is looked for
             // when it first answers.
             await carrier.pause(for: Self.codeLife)

@@ -10,14 +10,14 @@ public final class ScriptedPhone: Sendable {
     public let pushToken: String
     private let loop: EventLoop
     private let randomness: any Randomness
-    private let witness: MessageObserver
+    private let observer: MessageObserver
     private let responder = Mutex<Responder?>(nil)
 
-    public init(loop: EventLoop, randomness: any Randomness, witness: @escaping MessageObserver = { _ in }) {
+    public init(loop: EventLoop, randomness: any Randomness, observer: @escaping MessageObserver = { _ in }) {
         pushToken = Hex.encode(randomness.bytes(32))
         self.loop = loop
         self.randomness = randomness
-        self.witness = witness
+        self.observer = observer
     }
 
     public func enrol(_ activation: ActivationURI, name: String) async throws(CallFailure) {
@@ -65,7 +65,7 @@ public final class ScriptedPhone: Sendable {
     }
 
     private var telling: RelayConnection.Observer {
-        let witness = witness
+        let witness = observer
         return { said in
             switch said {
             case .call(let call): witness(Message(.phone, .relay, call))

@@ -26,8 +26,8 @@ struct Walkthrough {
         }
     }
 
-    let stage: Sandbox
-    let story: Narration
+    let sandbox: Sandbox
+    let narration: Narration
     let website: Website
     let pushService: FakeAPNs
     let randomness: any Randomness
@@ -49,7 +49,7 @@ struct Walkthrough {
     private static let shortestLife = Duration.seconds(60)
 
     func run() async throws -> [LoginResult] {
-        let (website, story) = (website, story)
+        let (website, story) = (website, narration)
         story.chapter("1. Two phones are bound, which is done once")
         let alice = try await bind("alice", to: "Alice's phone", isFirst: true)
         let bob = try await bind("bob", to: "Bob's phone", isFirst: false)
@@ -58,7 +58,7 @@ struct Walkthrough {
         let forgotten = try await ask(bob, from: "192.0.2.8", living: Self.shortestLife)
         async let runOut = Self.end(of: forgotten, at: website, story)
         _ = try await ring(bob)
-        await stage.loop.sleep(for: Self.glance)
+        await sandbox.loop.sleep(for: Self.glance)
         story.say(
             "It rings, and nobody hears it. The Shop waits: the relay holds its POST /auth. The question lives "
                 + "\(Self.shortestLife.components.seconds) s, the least there is; two other logins are played meanwhile."
@@ -97,16 +97,16 @@ struct Walkthrough {
     ) async throws -> Person {
         let uri = try await website.register(name, email: "\(name)@example.com")
         let activation = try ActivationURI(uri)
-        story.say("The Shop shows the uri as a QR code, and \(phoneName) scans it:")
-        story.say(uri)
+        narration.say("The Shop shows the uri as a QR code, and \(phoneName) scans it:")
+        narration.say(uri)
         if isFirst {
-            story.say(
+            narration.say(
                 "The phone makes a key that never leaves it, connects to the relay, and goes on only if the relay's "
                     + "authority has the key that 'pin' names. It proves that it has its own by signing what it sends.")
         }
-        let story = story
-        let phone = ScriptedPhone(loop: stage.loop, randomness: randomness) { story.message($0) }
-        stage.whenStruck { phone.close() }
+        let story = narration
+        let phone = ScriptedPhone(loop: sandbox.loop, randomness: randomness) { story.message($0) }
+        sandbox.onTearDown { phone.close() }
         try await phone.enrol(activation, name: phoneName)
         try await website.pinPhones(of: name)
         if isFirst {
@@ -122,11 +122,11 @@ struct Walkthrough {
         decide: (ShownContext, String?) -> SignedStatement.Decision
     ) async throws -> LoginResult {
         let asked = try await ask(person, from: ip)
-        let (website, story) = (website, story)
+        let (website, story) = (website, narration)
         async let told = Self.end(of: asked, at: website, story)
         let challenge = try await ring(person)
         let question = try await person.phone.look(at: challenge)
-        await stage.loop.sleep(for: Self.glance)
+        await sandbox.loop.sleep(for: Self.glance)
         let decision = decide(question.context, asked.number)
         _ = try await person.phone.answer(decision, to: question)
         let (verdict, took) = await told
@@ -150,16 +150,16 @@ struct Walkthrough {
     }
 
     private static func end(
-        of asked: OpenLogin, at website: Website, _ story: Narration
+        of asked: OpenLogin, at website: Website, _ narration: Narration
     ) async -> (Result<Website.Verdict, CallFault>, Duration) {
-        let start = story.elapsed
+        let start = narration.elapsed
         let verdict: Result<Website.Verdict, CallFault>
         do throws(CallFault) {
             verdict = .success(try await website.verdict(on: asked))
         } catch {
             verdict = .failure(error)
         }
-        return (verdict, story.elapsed - start)
+        return (verdict, narration.elapsed - start)
     }
 
     /// The push as the phone gets it, with the challenge that it will answer.
@@ -173,7 +173,7 @@ struct Walkthrough {
         guard push.deviceToken == person.phone.pushToken, let challenge = push.challenge else {
             throw CallFailure.unable("the push was not for \(person.name)")
         }
-        story.message(
+        narration.message(
             Message(
                 .pushService, .phone, push.category ?? "push",
                 body: ["alert": .object(push.alert), "challenge": .string(challenge)]))
@@ -181,10 +181,10 @@ struct Walkthrough {
     }
 
     private func countDown(to end: Timestamp) -> Countdown {
-        let countdown = Countdown(loop: stage.loop, end: end) { [story] left in
-            story.passing("Bob's question lives for another \(left) s …")
+        let countdown = Countdown(loop: sandbox.loop, end: end) { [narration] left in
+            narration.passing("Bob's question lives for another \(left) s …")
         }
-        story.say(
+        narration.say(
             "There is nothing to do but to wait for \(countdown.left) s: nothing is shortened here.")
         countdown.tick()
         return countdown

@@ -41,7 +41,7 @@ extension Tool {
         let website = try desk.website(named: name)
         let keys = try settings.loadMasterKey()
         var work = TokenImport(
-            website: website, desk: desk, sealer: try keys.usableSealer(), replaces: invocation.has("replace"))
+            website: website, store: desk, sealer: try keys.usableSealer(), replaces: invocation.has("replace"))
         let file = invocation.operand(0)
         try work.plan(try input.owned(), skippingUnknown: invocation.has("skip-unknown"), file: file)
         let isRehearsal = invocation.has("dry-run")

@@ -26,16 +26,16 @@ struct TokenImport {
     private static let many = 1000
 
     let website: Websites.Listed
-    let desk: OperatorStore
+    let store: OperatorStore
     let sealer: Sealer
     let replaces: Bool
     private var items: [Item] = []
     private var unknown: [String] = []
     private var done: [Action: Int] = [:]
 
-    init(website: Websites.Listed, desk: OperatorStore, sealer: Sealer, replaces: Bool) {
+    init(website: Websites.Listed, store: OperatorStore, sealer: Sealer, replaces: Bool) {
         self.website = website
-        self.desk = desk
+        self.store = store
         self.sealer = sealer
         self.replaces = replaces
     }
@@ -46,7 +46,7 @@ struct TokenImport {
     ) throws(Failure) {
         for start in stride(from: 0, to: owned.count, by: Self.chunk) {
             let some = owned[start..<min(start + Self.chunk, owned.count)]
-            let subjects = try desk.read(
+            let subjects = try store.read(
                 FactorImport.subjects(some.map { ($0.username, $0.seed.kind.factor) }, of: website.id))
             for (owned, subject) in zip(some, subjects) {
                 guard let subject else {
@@ -89,7 +89,7 @@ struct TokenImport {
             for item in some { changes.append(try change(item)) }
             let results: [Bool]
             do throws(Failure) {
-                results = try desk.readAll(changes)
+                results = try store.readAll(changes)
             } catch {
                 throw Failure(
                     error.code, "\(error.message)\nIt stopped after \(start) of \(work.count) tokens.",
@@ -105,7 +105,7 @@ struct TokenImport {
     }
 
     private func change(_ item: Item) throws(Failure) -> Query<Bool> {
-        let operation = try desk.newOperation()
+        let operation = try store.newOperation()
         let seed = item.owned.seed
         let (kind, id): (Factor, FactorID) = (seed.kind.factor, operation.identifier("factor"))
         let associated = FactorSeal.associated(website: website.id, user: item.user, kind: kind, row: id)
@@ -122,7 +122,7 @@ struct TokenImport {
             }
         let new = FactorImport.New(
             id: id, user: item.user, kind: kind, secret: sealed, sealedBy: sealer.currentID,
-            algorithm: seed.hash.algorithm, digits: seed.digits, period: period, counter: counter, createdAt: desk.now)
+            algorithm: seed.hash.algorithm, digits: seed.digits, period: period, counter: counter, createdAt: store.now)
         return FactorImport.write(new, item.meeting, as: operation)
     }
 

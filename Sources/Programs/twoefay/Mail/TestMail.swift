@@ -70,20 +70,20 @@ extension Tool {
         return report(tries, to: to, mail)
     }
 
-    private static func report(_ tries: [TestMailAttempt], to: String, _ mail: LoadedFiles.Mail) -> Report {
+    private static func report(_ attempts: [TestMailAttempt], to: String, _ mail: LoadedFiles.Mail) -> Report {
         let server = mail.server.address.text
-        var lines = tries.map { "\($0.sample.rawValue): \($0.line)" }
-        let failed = tries.first { !$0.wasTaken }
+        var lines = attempts.map { "\($0.sample.rawValue): \($0.line)" }
+        let failed = attempts.first { !$0.wasTaken }
         lines.insert(
             failed == nil
-                ? "\(server) took \(tries.count == 1 ? "the mail" : "\(tries.count) mails") for \(to)."
+                ? "\(server) took \(attempts.count == 1 ? "the mail" : "\(attempts.count) mails") for \(to)."
                 : "\(server) did not take every mail for \(to).", at: 0)
         if let next = failed?.next { lines.append(next) }
         return Report(
             lines.joined(separator: "\n"),
             json: .object([
                 "server": .string(server), "from": .string(mail.from.address), "to": .string(to),
-                "mails": .array(tries.map(\.json)),
+                "mails": .array(attempts.map(\.json)),
             ]), code: failed == nil ? .ok : .failed)
     }
 }

@@ -105,7 +105,7 @@ final class PhoneSession {
 
     private func handle(_ item: Item) async {
         let (phone, question) = (item.phone, item.question)
-        phone.tell(question.shown, "request", question.told(device: phone.device))
+        phone.tell(question.shown, "request", question.json(device: phone.device))
         let keyboard = keyboard
         let limit = loop.schedule(after: question.timeLeft) { keyboard.giveUp() }
         let choice = await choice(about: question)

@@ -15,7 +15,7 @@ extension ChallengePrompt {
     var asker: String { ScreenText.visible(context.displayName, limit: 40) }
 
     /// For programs: the context as it came, and what is needed to answer.
-    func told(device: String) -> JSONObject {
+    func json(device: String) -> JSONObject {
         let context = (try? JSONReader.read(bytes)) ?? .null
         return [
             "device": .string(device), "challenge": .string(challenge), "context": context,

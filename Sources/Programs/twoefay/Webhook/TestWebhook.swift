@@ -15,12 +15,12 @@ extension WebhookEndpointCommands {
 
     func test() throws(Failure) -> Report {
         let time = SystemTime()
-        let secrets = try desk.settings.loadMasterKey().open(view, of: id)
-        let courier = try LoadedFiles.load(desk.settings, at: desk.now).callbacks.courier(
+        let secrets = try store.settings.loadMasterKey().open(view, of: id)
+        let courier = try LoadedFiles.load(store.settings, at: store.now).webhooks.courier(
             time: time, log: Log(minimum: .error))
         defer { courier.close() }
         guard let event = OutboxEntryID(SystemRandomness().bytes(16)) else { preconditionFailure("16 bytes are an id") }
-        let body = WebhookBody.text(Self.testEvent, at: desk.now, ["website": .string(name)])
+        let body = WebhookBody.text(Self.testEvent, at: store.now, ["website": .string(name)])
         let call = WebhookRequest(event, to: url, body, signedWith: secrets, at: time.now())
         let outcome: WebhookOutcome
         do throws(SystemFailure) {
@@ -40,7 +40,7 @@ extension WebhookEndpointCommands {
             "webhook-id: \(event.text)",
         ]
         if let next = outcome.next { lines.append(next) }
-        if view.standing.isDisabled {
+        if view.health.isDisabled {
             lines.append("It is disabled: 'twoefay website callback \(name) enable' has it called.")
         }
         return Report(
@@ -48,7 +48,7 @@ extension WebhookEndpointCommands {
             json: .object([
                 "website": .string(name), "url": .string(url), "id": .string(event.text),
                 "accepted": .bool(code == .ok), "status": outcome.status.map { .integer(Int64($0)) } ?? .null,
-                "reason": .text(outcome.reason), "state": .string(view.standing.word),
+                "reason": .text(outcome.reason), "state": .string(view.health.word),
             ]), code: code)
     }
 }

@@ -7,7 +7,7 @@ import Webhooks
 import World
 
 extension Tool {
-    static let tendCallback = Subcommand(
+    static let webhookCommand = Subcommand(
         command: Command(
             "website callback", "Changes a callback's secret, tries the callback out, and has it called or not.",
             operands: [
@@ -67,11 +67,11 @@ private enum WebhookAction: String, CaseIterable {
 
 extension OperatorStore {
     /// All that a website is to be told is due now.
-    func hastenCalls(of website: WebsiteID) throws(Failure) {
+    func makeWebhooksDue(of website: WebsiteID) throws(Failure) {
         var next: Timestamp? = WebhookEndpoints.farthest
-        for _ in 0..<WebhookEndpoints.mostHastened {
+        for _ in 0..<WebhookEndpoints.makeDueLimit {
             guard let upTo = next else { return }
-            next = try read(WebhookEndpoints.hasten(website, at: now, upTo: upTo))
+            next = try read(WebhookEndpoints.makeDue(website, at: now, upTo: upTo))
         }
     }
 }
@@ -82,38 +82,38 @@ struct WebhookEndpointCommands {
     let id: WebsiteID
     let url: String
     let view: WebhookEndpoints.View
-    let desk: OperatorStore
+    let store: OperatorStore
 
-    init(_ website: Websites.Listed, _ desk: OperatorStore) throws(Failure) {
-        guard let url = website.traits.callback else {
+    init(_ website: Websites.Listed, _ store: OperatorStore) throws(Failure) {
+        guard let url = website.traits.webhookURL else {
             throw Failure(
                 .notFound, "\(website.name) has no callback",
                 next: "'twoefay website edit \(website.name) --callback URL' gives it one, and makes its secret.")
         }
-        guard let view = try desk.read(WebhookEndpoints.find(website.id)) else {
+        guard let view = try store.read(WebhookEndpoints.find(website.id)) else {
             throw Failure(
                 .notFound, "the callback of \(website.name) has no secret",
                 next: "'twoefay website edit \(website.name) --callback \(url.asShellWord)' makes one.")
         }
-        (name, id, self.url, self.view, self.desk) = (website.name, website.id, url, view, desk)
+        (name, id, self.url, self.view, self.store) = (website.name, website.id, url, view, store)
     }
 
     // MARK: Its secret
 
     func rotate(_ invocation: Invocation) throws(Failure) -> Report {
         let isAtOnce = invocation.has("at-once")
-        if !isAtOnce, let until = view.formerUntil, until > desk.now {
+        if !isAtOnce, let until = view.formerUntil, until > store.now {
             throw Failure(
                 .conflict, "two secrets of \(name) are valid already, until \(until.rfc3339)",
                 next:
                     "Nothing was changed. Wait until then; or, if others have seen one of them, give --at-once: only the new one counts then."
             )
         }
-        let masterKey = try desk.settings.loadMasterKey()
+        let masterKey = try store.settings.loadMasterKey()
         let new = WebhookSecret.make(SystemRandomness())
         let secrets =
             isAtOnce
-            ? WebhookSecrets(current: new) : try masterKey.open(view, of: id).rotated(to: new, at: desk.now)
+            ? WebhookSecrets(current: new) : try masterKey.open(view, of: id).rotated(to: new, at: store.now)
         let sealed = try masterKey.seal(secrets, of: id)
         let path = Files.resolve("\(name).secret.new", in: invocation.value("out") ?? "")
         do throws(Files.Problem) {
@@ -125,7 +125,7 @@ struct WebhookEndpointCommands {
         }
         try change(writing: path) { operation in
             WebhookEndpoints.rotate(
-                id, from: view.sealed, to: sealed, formerUntil: secrets.former?.until, at: desk.now, as: operation)
+                id, from: view.sealed, to: sealed, formerUntil: secrets.former?.until, at: store.now, as: operation)
         }
         let until = secrets.former?.until
         return Report(
@@ -148,7 +148,7 @@ struct WebhookEndpointCommands {
     ) throws(Failure) {
         let isChanged: Bool
         do throws(Failure) {
-            isChanged = try desk.run(change)
+            isChanged = try store.run(change)
         } catch {
             throw Failure(
                 error.code, error.message,
@@ -167,7 +167,7 @@ struct WebhookEndpointCommands {
     // MARK: Whether it is called
 
     func disable() throws(Failure) -> Report {
-        guard try desk.run({ WebhookEndpoints.disable(id, at: desk.now, as: $0) }) else {
+        guard try store.run({ WebhookEndpoints.disable(id, at: store.now, as: $0) }) else {
             throw Failure(
                 .conflict, "\(name) is disabled already\(try since())",
                 next: "Nothing was changed. 'twoefay website callback \(name) enable' has it called again.")
@@ -181,8 +181,8 @@ struct WebhookEndpointCommands {
 
     func enable() throws(Failure) -> Report {
         // In front of it: whoever is stopped in between finds it disabled, and enables it once more.
-        if view.standing.isDisabled { try desk.hastenCalls(of: id) }
-        guard try desk.run({ WebhookEndpoints.enable(id, at: desk.now, as: $0) }) else {
+        if view.health.isDisabled { try store.makeWebhooksDue(of: id) }
+        guard try store.run({ WebhookEndpoints.enable(id, at: store.now, as: $0) }) else {
             throw Failure(
                 .conflict, "\(name) is enabled already: it is called",
                 next:
@@ -200,13 +200,13 @@ struct WebhookEndpointCommands {
 
     private func json(_ state: String) -> JSONValue {
         .object([
-            "website": .string(name), "before": .string(view.standing.word), "state": .string(state),
+            "website": .string(name), "before": .string(view.health.word), "state": .string(state),
             "waiting": .integer(view.waiting), "dead": .integer(view.dead),
         ])
     }
 
     private func since() throws(Failure) -> String {
-        guard case .disabled(let reason, let since)? = try desk.read(WebhookEndpoints.find(id))?.standing.state else {
+        guard case .disabled(let reason, let since)? = try store.read(WebhookEndpoints.find(id))?.health.state else {
             return ""
         }
         return ", since \(since.rfc3339): \(reason.shown)"
@@ -225,14 +225,14 @@ struct WebhookEndpointCommands {
                     .usage, "--since \(text) is no time", next: "It is UTC, as 2026-11-22 or 2026-11-22T08:00:00Z.")
             }
         }
-        let count = try desk.read(WebhookEndpoints.countDead(id, since: since, until: desk.now))
+        let count = try store.read(WebhookEndpoints.countDead(id, since: since, until: store.now))
         let json: JSONValue = .object(["website": .string(name), "replayed": .integer(count)])
         guard count > 0 else { return Report("Nothing was given up that \(name) was to be told.", json: json) }
-        _ = try desk.run { WebhookEndpoints.replay(id, at: desk.now, as: $0) }
-        while try desk.read(WebhookEndpoints.replayDead(id, since: since, at: desk.now)) {}
+        _ = try store.run { WebhookEndpoints.replay(id, at: store.now, as: $0) }
+        while try store.read(WebhookEndpoints.replayDead(id, since: since, at: store.now)) {}
         return Report(
             "\(count) to be tried again, "
-                + (view.standing.isDisabled
+                + (view.health.isDisabled
                     ? "once \(name) is enabled: 'twoefay website callback \(name) enable'."
                     : "by whichever relay runs, as if written just now."),
             json: json)

@@ -52,7 +52,7 @@ extension WebhookHealth.Reason {
 extension WebhookEndpoints.View {
     /// A line each about how it stands, the secrets, and what waits.
     func lines(of name: String, at now: Timestamp) -> [String] {
-        var lines = [standing.shown]
+        var lines = [health.shown]
         if let until = formerUntil, until > now { lines.append("two secrets are valid, until \(until.rfc3339)") }
         if waiting > 0 {
             lines.append("\(waiting) to be told" + (oldest.map { ", the oldest since \($0.rfc3339)" } ?? ""))
@@ -61,12 +61,12 @@ extension WebhookEndpoints.View {
             lines.append(
                 "\(dead) that nobody tries any more: 'twoefay website callback \(name) replay' has them tried again")
         }
-        if standing.isDisabled { lines.append("'twoefay website callback \(name) enable' has it called again") }
+        if health.isDisabled { lines.append("'twoefay website callback \(name) enable' has it called again") }
         return lines
     }
 
     func json(at now: Timestamp) -> JSONValue {
-        var members = standing.members
+        var members = health.members
         members.set("former_until", .text(formerUntil.flatMap { $0 > now ? $0.rfc3339 : nil }))
         members.set("waiting", .integer(waiting))
         members.set("oldest", .text(oldest?.rfc3339))

@@ -24,7 +24,7 @@ public enum PSKCReader {
         } catch {
             throw SeedFaults([error], need: container.need)
         }
-        return try container.harvest.file(empty: "it holds no key that makes codes")
+        return try container.collector.file(empty: "it holds no key that makes codes")
     }
 }
 
@@ -32,7 +32,7 @@ public enum PSKCReader {
 private struct PSKCContainer {
     private var lock: PSKCEncryption
     private let now: Timestamp
-    var harvest = SeedCollector()
+    var collector = SeedCollector()
     /// Set where the reading ends for want of it.
     private(set) var need: SeedFaults.Need?
 
@@ -48,7 +48,7 @@ private struct PSKCContainer {
         case "KeyPackage":
             for key in element.all("Key") { try read(key: key, of: element["DeviceInfo"]) }
         case "Signature":
-            harvest.remark("The file is signed; the signature is not verified here (xmlsec1 --verify does that).")
+            collector.remark("The file is signed; the signature is not verified here (xmlsec1 --verify does that).")
         default: break
         }
     }
@@ -56,7 +56,7 @@ private struct PSKCContainer {
     private mutating func read(key: XMLElement, of device: XMLElement?) throws(SeedFault) {
         let reading = PSKCKeyReader(key: key, device: device, lock: lock, now: now)
         guard reading.algorithm != "pin" else {
-            harvest.remark("The file holds PINs too, which tokens check themselves: they are left out.")
+            collector.remark("The file holds PINs too, which tokens check themselves: they are left out.")
             return
         }
         // A value that cannot be opened says that none can.
@@ -65,9 +65,9 @@ private struct PSKCContainer {
             throw key.fault("the secrets are encrypted")
         }
         do throws(SeedFault) {
-            harvest.add(try reading.seed())
+            collector.add(try reading.seed())
         } catch {
-            harvest.add(error)
+            collector.add(error)
         }
     }
 }

@@ -56,7 +56,7 @@ final class MariaDBSession: Session {
             guard purpose == .reading else { return try run(steps, on: connection) }
             return Array(try run([Self.snapshot] + steps + [Self.end], on: connection).dropFirst().dropLast())
         } catch {
-            noteFailure(error)
+            recordFailure(error)
             throw error
         }
     }
@@ -114,7 +114,7 @@ final class MariaDBSession: Session {
         do throws(SessionFailure) {
             try connection.query("COMMIT")
         } catch {
-            noteFailure(error)
+            recordFailure(error)
             switch error {
             case .conflict, .locked: throw error
             default:
@@ -139,7 +139,7 @@ final class MariaDBSession: Session {
         do throws(SessionFailure) {
             try connection.query(sql)
         } catch {
-            noteFailure(error)
+            recordFailure(error)
             throw error
         }
     }
@@ -154,7 +154,7 @@ final class MariaDBSession: Session {
         connection = nil
     }
 
-    private func noteFailure(_ failure: SessionFailure) {
+    private func recordFailure(_ failure: SessionFailure) {
         guard case .lost = failure, let connection else { return }
         if MariaDBFailure.isOfTheHost(connection.code) { hosts.passOver(host) }
         drop()
@@ -200,7 +200,7 @@ final class MariaDBSession: Session {
     }
 
     private func take(_ found: MariaDBConnection, at index: Int?) throws(SessionFailure) {
-        try found.catchUp(for: purpose)
+        try found.waitForSync(for: purpose)
         connection = found
         if let index {
             host = index

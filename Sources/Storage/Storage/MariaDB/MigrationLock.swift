@@ -12,7 +12,7 @@ struct MigrationLock {
     private let holder: [UInt8]
 
     /// So long a beat may stand still.
-    static let patience = Duration.seconds(20)
+    static let timeout = Duration.seconds(20)
     /// Between two looks.
     private static let pause = Duration.milliseconds(250)
 
@@ -47,7 +47,7 @@ struct MigrationLock {
     }
 
     /// Waits until nobody else has it.
-    init(_ session: any Session, patience: Duration = Self.patience) throws(SessionFailure) {
+    init(_ session: any Session, timeout: Duration = Self.timeout) throws(SessionFailure) {
         self.session = session
         holder = SystemRandomness().bytes(16)
         if try Self.number(Self.isThere, session) == 0 { try session.execute(Self.table) }
@@ -59,7 +59,7 @@ struct MigrationLock {
                 throw .statement("the table migrating has no row")
             }
             let stands = seen.flatMap { $0.beat == beat ? $0.turns : nil } ?? .zero
-            if row.isFree || stands >= patience {
+            if row.isFree || stands >= timeout {
                 try transaction { () throws(SessionFailure) in
                     _ = try session.run([BoundStatement(Self.take, .blob(holder), .integer(beat))])
                 }

@@ -21,8 +21,8 @@ public struct OutdatedRow: Sendable {
             for row in rows {
                 found.append(
                     OutdatedRow(
-                        table: search.table, key: try row.blob(0), writtenAt: try row.moment(1),
-                        event: try row.text(2), changedAt: try row.moment(3)))
+                        table: search.table, key: try row.blob(0), writtenAt: try row.timestamp(1),
+                        event: try row.text(2), changedAt: try row.timestamp(3)))
             }
         }
         return found

@@ -75,7 +75,7 @@ struct RowCheck {
     }
 
     /// Notes which rows the scripts have written under keys that had none.
-    mutating func note(_ steps: [BoundStatement], _ answers: some Collection<Rows>) throws(SessionFailure) {
+    mutating func record(_ steps: [BoundStatement], _ answers: some Collection<Rows>) throws(SessionFailure) {
         for (step, answer) in zip(steps, answers) {
             guard let written = step.statement.written else { continue }
             for key in try written.keys(of: step, answer) { known.insert(RowID(written.table, key)) }

@@ -113,7 +113,7 @@ extension CheckedRow {
 
 extension Store {
     /// Signs what older keys have signed with today's key, a page at a time. Returns how many rows it has signed.
-    public func signAnew() async throws(StoreFailure) -> Int {
+    public func signAgain() async throws(StoreFailure) -> Int {
         guard let authenticator = rowAuthenticator, authenticator.hasOldKeys else { return 0 }
         var count = 0
         for walk in SignedTableScan.all {
@@ -148,7 +148,7 @@ extension Store {
             loop.spawn {
                 let outcome: Result<Int, StoreFailure>
                 do throws(StoreFailure) {
-                    outcome = .success(try await self.signAnew())
+                    outcome = .success(try await self.signAgain())
                 } catch {
                     outcome = .failure(error)
                 }
@@ -211,7 +211,8 @@ public enum RowQueries {
     ) -> Query<Bool> {
         guard let walk = SignedTableScan.of(row.table) else { return Query(script: Script("adopt")) { _ in false } }
         let note = "\(row.table.name) \(row.keyText): \(reason)"
-        let audit = BoundStatement(walk.auditAdoption, values: [.id(operation), .moment(now), .text(note)] + row.seen)
+        let audit = BoundStatement(
+            walk.auditAdoption, values: [.id(operation), .timestamp(now), .text(note)] + row.seen)
         return Query(
             change: Change(
                 "adopt", operation, rows: [SignedRows(walk.asSeen, values: row.seen).adopted], [audit])

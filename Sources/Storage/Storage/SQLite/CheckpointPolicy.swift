@@ -29,7 +29,7 @@ struct CheckpointPolicy {
     private let limits: Limits
     /// The length of the log, and how many of its pages are in the file.
     private var pages = 0
-    private var broughtIn = 0
+    private var checkpointed = 0
     /// The length of the log when it was tried last: a failure is not met again at every commit.
     private var triedAt = 0
     private var isUnderWay = false
@@ -41,12 +41,12 @@ struct CheckpointPolicy {
     mutating func committed(_ pages: Int) -> Place? {
         if pages < self.pages {
             // All of the log was in the file, and SQLite has begun it anew.
-            broughtIn = 0
+            checkpointed = 0
             triedAt = 0
         }
         self.pages = pages
-        guard pages - max(broughtIn, triedAt) >= limits.step else { return nil }
-        let place = place(for: pages - broughtIn)
+        guard pages - max(checkpointed, triedAt) >= limits.step else { return nil }
+        let place = place(for: pages - checkpointed)
         if place != nil { triedAt = pages }
         if place == .beside { isUnderWay = true }
         return place
@@ -59,10 +59,10 @@ struct CheckpointPolicy {
         return pages >= limits.long && isLittle ? .here : .beside
     }
 
-    /// - Parameter broughtIn: the pages that are in the file now, of the whole log; nil after a failure.
-    mutating func ended(_ place: Place, _ broughtIn: Int?) {
+    /// - Parameter checkpointed: the pages that are in the file now, of the whole log; nil after a failure.
+    mutating func ended(_ place: Place, _ checkpointed: Int?) {
         if place == .beside { isUnderWay = false }
         // The log may have begun anew meanwhile.
-        if let broughtIn { self.broughtIn = min(broughtIn, pages) }
+        if let checkpointed { self.checkpointed = min(checkpointed, pages) }
     }
 }

@@ -26,9 +26,9 @@ final class SQLiteSession: Session {
     private static let commit = Statement("COMMIT")
     private static let rollBack = Statement("ROLLBACK")
 
-    /// Nil is a database in memory. `patience` is how long a transaction waits for another process that writes. Without
+    /// Nil is a database in memory. `timeout` is how long a transaction waits for another process that writes. Without
     /// `log`, SQLite brings its write-ahead log into the file within commits.
-    init(path: String?, mode: Mode, patience: Duration, log: WALCheckpointer? = nil) throws(SessionFailure) {
+    init(path: String?, mode: Mode, timeout: Duration, log: WALCheckpointer? = nil) throws(SessionFailure) {
         self.log = log
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         if let path {
@@ -50,8 +50,8 @@ final class SQLiteSession: Session {
         csqlite_harden(database)
         sqlite3_busy_timeout(
             database,
-            Int32(clamping: patience.components.seconds * 1000)
-                + Int32(clamping: patience.components.attoseconds / 1_000_000_000_000_000))
+            Int32(clamping: timeout.components.seconds * 1000)
+                + Int32(clamping: timeout.components.attoseconds / 1_000_000_000_000_000))
         try execute("PRAGMA foreign_keys = ON")
         // The daemon may make no files but in the directory of the database.
         try execute("PRAGMA temp_store = MEMORY")

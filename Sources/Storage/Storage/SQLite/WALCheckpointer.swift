@@ -27,12 +27,12 @@ final class WALCheckpointer: Sendable {
         switch policy.withLock({ $0.committed(pages) }) {
         case nil: break
         case .here: ended(.here, bringIn())
-        case .beside: worker.post { self.ended(.beside, self.session.withLock { $0.bringInLog() }) }
+        case .beside: worker.post { self.ended(.beside, self.session.withLock { $0.checkpoint() }) }
         }
     }
 
-    private func ended(_ place: CheckpointPolicy.Place, _ broughtIn: Int?) {
-        policy.withLock { $0.ended(place, broughtIn) }
+    private func ended(_ place: CheckpointPolicy.Place, _ checkpointed: Int?) {
+        policy.withLock { $0.ended(place, checkpointed) }
     }
 
     /// To be called before the connection that writes is closed: SQLite brings all of the log in with the last one.
@@ -47,7 +47,7 @@ final class WALCheckpointer: Sendable {
 extension SQLiteSession {
     /// Brings into the file what no reader still needs from the log, and waits for nobody. Returns how many pages of the
     /// log are in the file then.
-    func bringInLog() -> Int? { isOpen ? broughtIn(database) : nil }
+    func checkpoint() -> Int? { isOpen ? checkpointed(database) : nil }
 
     /// Has `log` told of each commit, in place of what SQLite does by itself.
     func tell(_ log: WALCheckpointer) {
@@ -56,14 +56,14 @@ extension SQLiteSession {
             { log, database, _, pages in
                 guard let log, let database else { return SQLITE_OK }
                 Unmanaged<WALCheckpointer>.fromOpaque(log).takeUnretainedValue().committed(Int(pages)) {
-                    broughtIn(database)
+                    checkpointed(database)
                 }
                 return SQLITE_OK
             }, Unmanaged.passUnretained(log).toOpaque())
     }
 }
 
-private func broughtIn(_ database: OpaquePointer) -> Int? {
+private func checkpointed(_ database: OpaquePointer) -> Int? {
     var broughtIn: Int32 = 0
     let status = sqlite3_wal_checkpoint_v2(database, nil, SQLITE_CHECKPOINT_PASSIVE, nil, &broughtIn)
     return status == SQLITE_OK && broughtIn >= 0 ? Int(broughtIn) : nil

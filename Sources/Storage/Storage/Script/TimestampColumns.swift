@@ -3,8 +3,8 @@ import World
 
 /// Moments are DATETIME(3) in UTC, and go in and out as text.
 extension SQLValue {
-    public static func moment(_ value: Timestamp) -> SQLValue { .text(value.sql) }
-    public static func moment(_ value: Timestamp?) -> SQLValue { value.map { .text($0.sql) } ?? .null }
+    public static func timestamp(_ value: Timestamp) -> SQLValue { .text(value.sql) }
+    public static func timestamp(_ value: Timestamp?) -> SQLValue { value.map { .text($0.sql) } ?? .null }
 
     public static func text(_ value: String?) -> SQLValue { value.map { .text($0) } ?? .null }
     public static func blob(_ value: [UInt8]?) -> SQLValue { value.map { .blob($0) } ?? .null }
@@ -13,7 +13,7 @@ extension SQLValue {
 }
 
 extension Row {
-    public func moment(_ column: Int) throws(StoreFailure) -> Timestamp {
+    public func timestamp(_ column: Int) throws(StoreFailure) -> Timestamp {
         guard let value = Timestamp(sql: try text(column)) else {
             throw .internal("column \(column) should hold a moment and holds another text")
         }
@@ -21,6 +21,6 @@ extension Row {
     }
 
     public func optionalMoment(_ column: Int) throws(StoreFailure) -> Timestamp? {
-        try isNull(column) ? nil : moment(column)
+        try isNull(column) ? nil : timestamp(column)
     }
 }

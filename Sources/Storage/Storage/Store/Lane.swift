@@ -16,7 +16,7 @@ final class Lane: Sendable {
         /// free places, so a tenant alone fills half of the queue.
         var waiting = 20_000
         /// How long no host has to give a connection until nobody waits for one any more.
-        var patience = Duration.seconds(2)
+        var timeout = Duration.seconds(2)
         /// Conflicts, one after the other, that are trouble. Fewer are everyday where several relays write.
         var conflicts = 10
     }
@@ -66,7 +66,7 @@ final class Lane: Sendable {
 
     /// How it goes with the transactions, one after the other.
     private struct LaneHealth {
-        var trouble: TransactionFailure?
+        var fault: TransactionFailure?
         var conflicts = 0
         /// Since when no host gives a connection.
         var awaySince: Instant?
@@ -103,7 +103,7 @@ final class Lane: Sendable {
     }
 
     /// Why it does not go well, if it does not.
-    var trouble: String? { course.withLock { $0.trouble?.message } }
+    var fault: String? { course.withLock { $0.fault?.message } }
 
     /// The host where it is connected, or was last.
     var host: String? { course.withLock { $0.place?.host } }
@@ -203,7 +203,7 @@ final class Lane: Sendable {
                 return .failure(error)
             }
         }
-        note(place)
+        recordResult(place)
         switch outcome {
         case .success(let results):
             noteSuccess(hasWritten: hasWritten)
@@ -211,7 +211,7 @@ final class Lane: Sendable {
             queue.withLock { $0.budget.took(taken, for: batch.reduce(0) { $0 + $1.statements }) }
             deliver(zip(batch, results).map { ($0.submission, $1) })
         case .failure(let failure):
-            let isAway = note(failure, hadBegun: transaction.hasBegun)
+            let isAway = recordResult(failure, hadBegun: transaction.hasBegun)
             guard !isAway else { return refuse(batch, .unavailable(failure.message)) }
             retry(batch, after: failure, hadBegun: transaction.hasBegun)
         }
@@ -231,7 +231,7 @@ final class Lane: Sendable {
 
     // How it goes is remembered, and logged when that changes.
 
-    private func note(_ place: SessionHost?) {
+    private func recordResult(_ place: SessionHost?) {
         let isNew = course.withLock { course in
             defer { course.place = place }
             return course.place != place
@@ -240,10 +240,10 @@ final class Lane: Sendable {
     }
 
     /// Whether no host has given a connection for so long that nobody is to wait for one.
-    private func note(_ failure: SessionFailure, hadBegun: Bool) -> Bool {
+    private func recordResult(_ failure: SessionFailure, hadBegun: Bool) -> Bool {
         let now = time.instant()
         let (isNew, isAway) = course.withLock { course -> (Bool, Bool) in
-            let before = course.trouble
+            let before = course.fault
             switch failure {
             case .statement: break
             // Somebody was in the way: it is tried again before anybody notices.
@@ -251,18 +251,18 @@ final class Lane: Sendable {
                 conflictCount.wrappingAdd(1, ordering: .relaxed)
                 course.conflicts += 1
                 guard course.conflicts >= limits.conflicts else { break }
-                course.trouble = TransactionFailure(message: failure.message, isOverWithAWrite: false)
+                course.fault = TransactionFailure(message: failure.message, isOverWithAWrite: false)
             case .refused:
-                course.trouble = TransactionFailure(message: failure.message, isOverWithAWrite: purpose == .writing)
-            case .lost: course.trouble = TransactionFailure(message: failure.message, isOverWithAWrite: false)
+                course.fault = TransactionFailure(message: failure.message, isOverWithAWrite: purpose == .writing)
+            case .lost: course.fault = TransactionFailure(message: failure.message, isOverWithAWrite: false)
             }
             guard !hadBegun, case .lost = failure else {
                 course.awaySince = nil
-                return (before == nil && course.trouble != nil, false)
+                return (before == nil && course.fault != nil, false)
             }
             let since = course.awaySince ?? now
             course.awaySince = since
-            return (before == nil, now - since >= limits.patience)
+            return (before == nil, now - since >= limits.timeout)
         }
         if isNew { log.warning("store.failing", [.error: failure.message]) }
         return isAway
@@ -272,10 +272,10 @@ final class Lane: Sendable {
         let (isRecovered, host) = course.withLock { course in
             course.conflicts = 0
             course.awaySince = nil
-            guard let trouble = course.trouble, hasWritten || !trouble.isOverWithAWrite else {
+            guard let trouble = course.fault, hasWritten || !trouble.isOverWithAWrite else {
                 return (false, course.place?.host)
             }
-            course.trouble = nil
+            course.fault = nil
             return (true, course.place?.host)
         }
         if isRecovered { log.notice("store.recovered", [.host: host]) }
@@ -325,7 +325,7 @@ final class Lane: Sendable {
         let isClosed = queue.withLock { queue in
             guard !queue.isClosed else { return true }
             if atFront {
-                for entry in entries.reversed() { queue.entries.putBack(entry, of: entry.tenant, cost: entry.cost) }
+                for entry in entries.reversed() { queue.entries.requeue(entry, of: entry.tenant, cost: entry.cost) }
             } else {
                 for entry in entries { queue.entries.append(entry, of: entry.tenant, cost: entry.cost) }
             }

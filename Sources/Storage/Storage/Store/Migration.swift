@@ -133,7 +133,7 @@ extension [Migration] {
                     }
                 }
                 _ = try session.run([
-                    BoundStatement(Self.record, .integer(migration.version), .moment(now), .integer(migration.least))
+                    BoundStatement(Self.record, .integer(migration.version), .timestamp(now), .integer(migration.least))
                 ])
             }
             try session.commit()

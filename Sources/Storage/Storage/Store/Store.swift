@@ -119,7 +119,7 @@ public final class Store: Sendable {
     public var conflicts: UInt64 { lanes.reduce(0) { $0 + $1.conflicts } }
 
     /// Why the store is not well, if it is not.
-    var trouble: String? { writes.trouble ?? reads.trouble }
+    var fault: String? { writes.fault ?? reads.fault }
 
     /// What waits is answered with a failure, what runs is finished. The lane that writes is the last: with it SQLite
     /// brings its log into the file.

@@ -36,7 +36,7 @@ struct Transaction {
             let written = check.written(without: done)
             // Read again behind the scripts, in one exchange with them.
             let rows = try session.run(steps + written.map { $0.reading(for: purpose) })
-            try check.note(steps, rows)
+            try check.record(steps, rows)
             let signatures = try check.signatures(written, rows.dropFirst(steps.count))
             if !signatures.isEmpty { _ = try session.run(signatures) }
             try session.commit()

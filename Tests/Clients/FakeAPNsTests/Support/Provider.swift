@@ -55,14 +55,14 @@ final class Fixture: Sendable {
     }
 
     func disconnected(
-        certificate: IssuedCertificate? = nil, patience: Duration = .seconds(120)
+        certificate: IssuedCertificate? = nil, timeout: Duration = .seconds(120)
     ) async throws -> Provider {
         let tls = try TLSClientContext(
             roots: .pem(team.authority.certificatePEM()), certificateChainPEM: certificate?.certificatePEM(),
             privateKeyPEM: certificate?.keyPEM())
         return await Provider(
             loop: loop, port: apple.port, tls: tls, topic: team.topic, token: token,
-            patience: patience)
+            timeout: timeout)
     }
 
     static func id(_ number: Int) -> String {
@@ -80,13 +80,13 @@ struct Provider: Sendable {
     private let states: AsyncStream<ClientState>
 
     init(
-        loop: EventLoop, port: UInt16, tls: TLSClientContext, topic: String, token: String, patience: Duration
+        loop: EventLoop, port: UInt16, tls: TLSClientContext, topic: String, token: String, timeout: Duration
     ) async {
         self.loop = loop
         self.topic = topic
         self.token = token
         var options = ClientOptions()
-        options.connectTimeout = patience
+        options.connectTimeout = timeout
         options.userTimeout = .seconds(120)
         options.pingTimeout = .seconds(120)
         let (states, continuation) = AsyncStream.makeStream(of: ClientState.self)

@@ -23,7 +23,7 @@ final class ScriptedTransport: RelayTransport {
         RelayClient(self, retries: retries, time: time, randomness: SeededRandomness(seed: 1))
     }
 
-    func carry(_ call: RelayCall) async throws(CallFault) -> RelayReply {
+    func send(_ call: RelayCall) async throws(CallFault) -> RelayReply {
         let line = state.withLock { state in
             state.calls.append(call)
             return state.lines.isEmpty ? .failure(.odd("the script is over")) : state.lines.removeFirst()

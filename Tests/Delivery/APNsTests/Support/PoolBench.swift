@@ -51,7 +51,7 @@ final class PoolBench {
             randomness: world.chance, log: log, options: options, observer: observer)
         let (loop, office) = (loop, office)
         desk = loop.asCurrent {
-            APNsLoop(loop: loop, office: office, gauges: APNsGauges()) { endpoint, _ in
+            APNsLoop(loop: loop, shared: office, gauges: APNsGauges()) { endpoint, _ in
                 let lease = Lease()
                 record.leases.append(Weak(lease: lease))
                 return { address, opened in

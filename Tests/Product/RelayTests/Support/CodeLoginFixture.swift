@@ -59,7 +59,7 @@ struct CodeLoginFixture {
     }
 
     func told(_ asked: OpenedChallenge) async throws -> ChallengeResult {
-        try await rig.on { [shop] relay in try await relay.tell(asked.challenge, to: shop) }
+        try await rig.on { [shop] relay in try await relay.result(asked.challenge, to: shop) }
     }
 
     /// What was tried, as people would say it: `push expired, totp sent`.
@@ -70,7 +70,7 @@ struct CodeLoginFixture {
     /// The outbox is looked into after so long.
     func later(_ pause: Duration) async throws {
         rig.time.advance(by: pause)
-        try await rig.on { relay in await relay.attend() }
+        try await rig.on { relay in await relay.processDueEntries() }
         await rig.settled()
     }
 

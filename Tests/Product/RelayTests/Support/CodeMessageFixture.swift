@@ -64,7 +64,8 @@ struct CodeMessageFixture {
         let code = relay.nextCode(
             of: factor, for: forLogin ? asked.challenge : nil, language: nil, until: asked.expiresAt, at: now,
             as: operation)
-        let writes = [BoundStatement(Self.audit, .id(operation), .moment(now))] + OutboxRows.code(code, as: operation)
+        let writes =
+            [BoundStatement(Self.audit, .id(operation), .timestamp(now))] + OutboxRows.code(code, as: operation)
         _ = try await rig.on { _ in
             try await store.run(
                 Script("test", operation: operation.id.bytes, rows: SignedRows.everythingAdopted, writes: writes))
@@ -76,7 +77,7 @@ struct CodeMessageFixture {
 
     /// It leaves at once, as after every login.
     func carry(_ errand: OutboxEntryID) async throws {
-        try await rig.on { relay in relay.carry(errand) }
+        try await rig.on { relay in relay.startDelivery(errand) }
         await rig.settled()
     }
 
@@ -103,7 +104,7 @@ extension RelayRig {
     /// The outbox is looked into when so much time has passed.
     func round(after pause: Duration) async throws {
         time.advance(by: pause)
-        try await on { relay in await relay.attend() }
+        try await on { relay in await relay.processDueEntries() }
         await settled()
     }
 }

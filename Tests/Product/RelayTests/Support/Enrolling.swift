@@ -106,7 +106,7 @@ struct Person: Sendable {
     }
 
     func told(_ challenge: ChallengeID) async throws -> ChallengeResult {
-        try await rig.on { relay in try await relay.tell(challenge, to: website) }
+        try await rig.on { relay in try await relay.result(challenge, to: website) }
     }
 
     /// What the phones of this person were asked last, by push.

@@ -83,7 +83,7 @@ struct ErrandScene {
 
     /// What is due is done when so much time has passed: more than a lease.
     func round(after pause: Duration = .seconds(16)) async throws {
-        if kind == .callback { try await rig.callRound(after: pause * 2) } else { try await rig.round(after: pause) }
+        if kind == .callback { try await rig.webhookRound(after: pause * 2) } else { try await rig.round(after: pause) }
     }
 
     func ids() throws -> [String] { rows.map(\.id) }

@@ -52,7 +52,7 @@ struct TwoWebsitesFixture {
     }
 
     func told(_ asked: OpenedChallenge) async throws -> ChallengeResult {
-        try await rig.on { [shop] relay in try await relay.tell(asked.challenge, to: shop) }
+        try await rig.on { [shop] relay in try await relay.result(asked.challenge, to: shop) }
     }
 
     /// Everything that a refused decision must leave as it is.

@@ -13,9 +13,9 @@ import World
 
 extension RelayRig {
     /// Websites are called when so much time has passed, until nothing is left to be done at that moment.
-    func callRound(after pause: Duration) async throws {
+    func webhookRound(after pause: Duration) async throws {
         time.advance(by: pause)
-        try await on { relay in await relay.attendCalls() }
+        try await on { relay in await relay.deliverWebhooks() }
         await settled()
     }
 }
@@ -98,7 +98,7 @@ struct WebhookFixture {
             let now = rig.time.now()
             var next: Timestamp? = WebhookEndpoints.farthest
             while let upTo = next {
-                next = try await rig.store.run(WebhookEndpoints.hasten(shop.id, at: now, upTo: upTo))
+                next = try await rig.store.run(WebhookEndpoints.makeDue(shop.id, at: now, upTo: upTo))
             }
             return try await rig.store.run(WebhookEndpoints.enable(shop.id, at: now, as: relay.operations.new()))
         }

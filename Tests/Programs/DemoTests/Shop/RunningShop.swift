@@ -60,8 +60,8 @@ final class RunningShop: Sendable {
                     throw Child.Problem(description: "no address")
                 }
                 let shop = try Shop(
-                    access, house: house, port: 0, loop: loop, randomness: SystemRandomness(), cost: cost,
-                    witness: { _ in }, shown: { _ in })
+                    access, responder: house, port: 0, loop: loop, randomness: SystemRandomness(), cost: cost,
+                    observer: { _ in }, shown: { _ in })
                 let server = try HTTP1Server(
                     loop: loop, address: address, pages: shop, log: Log(minimum: .error))
                 try server.start()

@@ -65,7 +65,7 @@ import World
         let asking = begin { ($0.account, $0.entrance, $0.question) = ("ada", .phone, asked) }
         let stranger = begin { $0.question = asked }
         let earlier = begin { $0.question = question("ada", "c0") }
-        sessions.heed(reason, of: "ada", "c1")
+        sessions.endSessionsAfterFraud(reason, of: "ada", "c1")
         #expect((sessions.find(inside) == nil) == isEnd)
         #expect((sessions.find(asking)?.account == nil) == isEnd && sessions.find(asking)?.question == asked)
         #expect(sessions.find(stranger)?.question == asked && sessions.find(other)?.account == "bob")

@@ -31,10 +31,11 @@ enum Sample {
             BoundStatement(
                 Statement("INSERT INTO website VALUES (?, 'shop', 'Shop', 'active', '{}', NULL, ?, ?, NULL)"),
                 .id(website),
-                .moment(now), .id(website)),
+                .timestamp(now), .id(website)),
             BoundStatement(
-                Statement("INSERT INTO website_key VALUES (?, ?, ?, NULL)"), .blob(key(1)), .id(website), .moment(now)),
-            BoundStatement(Statement("INSERT INTO relay VALUES (?, 0, ?)"), .id(relay), .moment(now)),
+                Statement("INSERT INTO website_key VALUES (?, ?, ?, NULL)"), .blob(key(1)), .id(website),
+                .timestamp(now)),
+            BoundStatement(Statement("INSERT INTO relay VALUES (?, 0, ?)"), .id(relay), .timestamp(now)),
         ]
         for number in 1...count { steps += rows(number) }
         steps += oldRows
@@ -92,24 +93,24 @@ enum Sample {
     private static func rows(_ number: Int) -> [BoundStatement] {
         let id = SQLValue.blob([UInt8](repeating: 0, count: 8) + bytes(number))
         // Most of what is kept is not due yet.
-        let due = SQLValue.moment(number < 5 ? now - .seconds(5) : later)
+        let due = SQLValue.timestamp(number < 5 ? now - .seconds(5) : later)
         return [
             BoundStatement(
                 user, id, id, .id(website), .text("user-\(number)"), .text("\(number)@example.com"),
-                .text("+4912345\(number)"), id, .moment(now), id),
-            BoundStatement(device, id, id, .moment(now), .blob(key(number)), .moment(now), id),
+                .text("+4912345\(number)"), id, .timestamp(now), id),
+            BoundStatement(device, id, id, .timestamp(now), .blob(key(number)), .timestamp(now), id),
             BoundStatement(
-                challenge, id, .id(website), id, .blob(Array("{}".utf8)), id, .moment(now), .moment(later), id),
-            BoundStatement(step, id, .moment(now)),
+                challenge, id, .id(website), id, .blob(Array("{}".utf8)), id, .timestamp(now), .timestamp(later), id),
+            BoundStatement(step, id, .timestamp(now)),
             BoundStatement(errand, id, id, id, due),
-            BoundStatement(factor, id, id, .moment(now), .moment(now), id),
-            BoundStatement(activation, .blob(key(number)), id, .moment(now), .moment(later), id),
-            BoundStatement(waitingFactor, .id(Self.id(number + 20_000) as FactorID), id, .moment(now), id),
-            BoundStatement(sentCode, id, id, .moment(now), .moment(later)),
+            BoundStatement(factor, id, id, .timestamp(now), .timestamp(now), id),
+            BoundStatement(activation, .blob(key(number)), id, .timestamp(now), .timestamp(later), id),
+            BoundStatement(waitingFactor, .id(Self.id(number + 20_000) as FactorID), id, .timestamp(now), id),
+            BoundStatement(sentCode, id, id, .timestamp(now), .timestamp(later)),
             BoundStatement(recoveryCode, id, .blob(key(number))),
-            BoundStatement(audit, id, .moment(now), .id(website)),
+            BoundStatement(audit, id, .timestamp(now), .id(website)),
             BoundStatement(idempotency, .id(website), .blob(key(number)), .blob(key(number)), id, due),
-            BoundStatement(operationSecret, id, .moment(later)),
+            BoundStatement(operationSecret, id, .timestamp(later)),
         ]
     }
 
@@ -197,7 +198,7 @@ enum Sample {
         _ = try await store.ask(asked(9005, of: 14), within: limits, as: operation())
         _ = try await store.challenge(id(15), of: website)
         _ = try await store.pending(of: id(15), at: now)
-        try await store.see(id(15), at: now)
+        try await store.markSeen(id(15), at: now)
         _ = try await store.challenge(id(15), of: id(15) as UserID)
         let end = ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later)
         let credential = PhoneCredential(
@@ -214,7 +215,7 @@ enum Sample {
         let over = ChallengeLife(state: .expired, decision: nil, reason: .expired, expiresAt: later)
         _ = try await store.close(
             ChallengeEnd(challenge: id(17), life: over, event: "challenge.expired", at: later), as: operation())
-        _ = try await store.claim(
+        _ = try await store.lease(
             OutboxLease(
                 id: id(9006), relay: relay, now: now, leasedUntil: later, messagesLeasedUntil: later, limit: 100))
         _ = try await store.push(id(18))
@@ -231,7 +232,7 @@ enum Sample {
         _ = try await store.postpone(id(20), by: relay, until: later)
         try await runMessages(on: store, operation)
         try await runCascade(on: store, operation)
-        try await runCalls(on: store, operation)
+        try await runWebhooks(on: store, operation)
         let repeated = IdempotentRequest(website: website, route: "r", key: "k", content: [])
         _ = try await store.begin(repeated, as: id(9007), relay: relay, at: now)
         _ = try await store.resume(repeated, as: id(9007), relay: relay)
@@ -239,8 +240,8 @@ enum Sample {
         try await store.finish(repeated, as: id(9007), StoredResponse(state: .done, status: 200, sealed: [1]))
         try await store.finish(repeated, as: id(9007), StoredResponse(state: .shown, status: 201, sealed: nil))
         _ = try await store.forget(id(21), website: website, at: now, as: operation())
-        _ = try await store.beat(relay, at: now)
-        try await runTidy(on: store)
+        _ = try await store.sendHeartbeat(relay, at: now)
+        try await runRetention(on: store)
         try await store.probe()
         try await runWatch(on: store)
         _ = try await store.run(FactorImport.subjects([("user-24", .hotp)], of: website))
@@ -254,7 +255,7 @@ enum Sample {
         _ = try await store.run(KeyUse.answers(sealedBy: "key"))
         _ = try await store.run(KeyUse.operations)
         _ = try await store.run(StoreStatus.query)
-        try await store.note(SMSUsage(id(9020), at: now, prefix: .all, parts: 1, cost: 1))
+        try await store.addUsage(SMSUsage(id(9020), at: now, prefix: .all, parts: 1, cost: 1))
         _ = try await store.run(SMSUsageReport.query(of: now))
         if let charge = SMSLimits().charge(user: id(1), to: "+4915112345678", at: now) {
             let steps = [SMSBudget.hold(charge), SMSBudget.count(charge, message: id(1))]
@@ -277,8 +278,8 @@ enum Sample {
         for thumbprint in [key(2), nil] {
             _ = try await store.run(Websites.revokeKeys(of: id(2), thumbprint, at: now, as: operation()))
         }
-        try await runCallbacks(on: store, operation)
-        for count in [-1, nil] as [Int64?] { try await store.bury(relay, at: count, now: now) }
+        try await runEndpoints(on: store, operation)
+        for count in [-1, nil] as [Int64?] { try await store.removeDeadRelay(relay, at: count, now: now) }
     }
 
     /// What makes a user one who is not asked, and lifts that.
@@ -307,10 +308,10 @@ enum Sample {
             failedAt: nil, isCertified: true)
         _ = try await store.freeze(LateFraud(challenge: id(34), phone: reporter, at: now), as: operation())
         _ = try await store.challenge(of: id(34), meantBy: id(34), at: now)
-        _ = try await store.standing(of: id(30))
+        _ = try await store.eligibility(of: id(30))
         let refused = RefusedDecision(
             fault: .late, website: website, user: id(30), device: id(30), challenge: id(30), at: now)
-        try await store.noteRefused(refused, as: operation())
+        try await store.recordRefusal(refused, as: operation())
         _ = try await store.run(Locks.lock(id(33), at: now, as: operation()))
         _ = try await store.unlock(id(33), from: [.locked], by: .website, at: now, as: operation())
     }
@@ -325,7 +326,7 @@ enum Sample {
                 id: id(number + 10_000), user: id(number), kind: kind, state: kind == .totp ? .waiting : .active,
                 sealed: SealedSecret(bytes: [1], key: "1"), approvedBy: approval, at: now)
             let enrolling = FactorEnrolment(
-                new, mayReplace: true, hasWord: true, codes: kind == .recovery ? [key(number)] : [],
+                new, mayReplace: true, isVouchedFor: true, codes: kind == .recovery ? [key(number)] : [],
                 secret: secret(number))
             _ = try await store.enrol(enrolling, website: website, as: operation())
         }
@@ -336,14 +337,14 @@ enum Sample {
         let reopening = CodeReopening(user: id(53), lockedAt: now, approved: approved, at: now)
         _ = try await store.reopenCodes(reopening, as: operation())
         _ = try await store.confirm(
-            waiting, of: id(53), failures: 0, counter: 1, hasWord: false, at: now, as: operation())
+            waiting, of: id(53), failures: 0, counter: 1, isVouchedFor: false, at: now, as: operation())
         _ = try await store.resynchronise(
             waiting, of: id(53), failures: 0, counter: 2, at: now, as: operation())
         _ = try await store.drop(.recovery, of: id(52), by: .website, at: now, as: operation())
         try await runAddresses(on: store, operation)
         _ = try await store.drop(.mail, of: id(54), by: .website, at: now, as: operation())
         _ = try await store.unlock(id(53), recovery: key(53), of: id(53), failures: 0, at: now, as: operation())
-        _ = try await store.noted(id(53))
+        _ = try await store.recordCodeUse(id(53))
     }
 
     /// Codes and announcements leave, or do not; an operator looks after them.
@@ -356,7 +357,7 @@ enum Sample {
             // Any change that the audit knows.
             let noted = RefusedDecision(
                 fault: .late, website: website, user: id(number), device: id(number), challenge: id(number), at: now)
-            try await store.noteRefused(noted, as: operation)
+            try await store.recordRefusal(noted, as: operation)
             _ = try await store.run(Script("code", writes: OutboxRows.code(code, as: operation)))
         }
         let ends: [(StepState, Bool)] = [(.sent, false), (.refused, false), (.refused, true), (.refused, true)]
@@ -365,7 +366,7 @@ enum Sample {
             let settlement = MessageSettlement(of: row, end.0, nil, isDead: end.1, at: now)
             _ = try await store.settle(settlement, as: operation())
         }
-        let pause = MessageRetry(id(5044), until: later, reason: "busy", doubtedAt: nil)
+        let pause = MessageRetry(id(5044), until: later, reason: "busy", ambiguousAt: nil)
         _ = try await store.postpone(pause, by: relay)
         _ = try await store.backlog(at: now)
         _ = try await store.run(OutboxAdmin.list(OutboxAdmin.Filter()))
@@ -386,7 +387,7 @@ enum Sample {
         for (removed, added) in [(false, addresses), (true, [])] {
             if removed { change.addresses.updateValue(nil, forKey: .mail) }
             let writing = UserUpdate(
-                user: id(54), website: website, change: change, addresses: added, hasWord: true, at: now)
+                user: id(54), website: website, change: change, addresses: added, isVouchedFor: true, at: now)
             _ = try await store.change(writing, as: operation())
         }
         for new in addresses {
@@ -402,7 +403,7 @@ enum Sample {
                 as: operation())
             _ = try await store.sentCodes(of: new.id, at: now)
             _ = try await store.confirm(
-                address: waiting, of: id(54), failures: 0, code: 0, hasWord: true, at: now, as: operation())
+                address: waiting, of: id(54), failures: 0, code: 0, isVouchedFor: true, at: now, as: operation())
         }
     }
 

@@ -5,7 +5,7 @@ import Domain
 
 extension Sample {
     /// What the operator's tool does with a website's callback.
-    static func runCallbacks(on store: Store, _ operation: () -> Domain.Operation) async throws {
+    static func runEndpoints(on store: Store, _ operation: () -> Domain.Operation) async throws {
         // Not the one that has all the calls: a statement that reads all there are has no use for an index.
         let website: WebsiteID = id(4)
         func secrets(_ byte: UInt8) -> WebhookEndpoints.Secrets {
@@ -21,7 +21,7 @@ extension Sample {
             WebhookEndpoints.rotate(caller, from: [1], to: secrets(2), formerUntil: now, at: now, as: operation()))
         _ = try await store.run(WebhookEndpoints.disable(caller, at: now, as: operation()))
         _ = try await store.run(WebhookEndpoints.enable(caller, at: now, as: operation()))
-        _ = try await store.run(WebhookEndpoints.hasten(caller, at: now, upTo: WebhookEndpoints.farthest))
+        _ = try await store.run(WebhookEndpoints.makeDue(caller, at: now, upTo: WebhookEndpoints.farthest))
         _ = try await store.run(WebhookEndpoints.countDead(caller, since: nil, until: now))
         _ = try await store.run(WebhookEndpoints.replay(caller, at: now, as: operation()))
         _ = try await store.run(WebhookEndpoints.replayDead(caller, since: now, at: now))

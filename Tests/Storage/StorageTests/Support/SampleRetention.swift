@@ -7,21 +7,21 @@ import World
 extension Sample {
     /// Something of each kind that nobody needs any more.
     static var oldRows: [BoundStatement] {
-        let old = SQLValue.moment(now - .seconds(1))
+        let old = SQLValue.timestamp(now - .seconds(1))
         let (id, other) = (SQLValue.id(Sample.id(77_000) as ChallengeID), SQLValue.id(Sample.id(77_001) as ChallengeID))
         let digest = SQLValue.blob([UInt8](repeating: 7, count: 32))
         return [
             BoundStatement(oldTally, .text(String(repeating: "0", count: 32))), BoundStatement(oldDead, id, old),
-            BoundStatement(oldCallback, other, old), BoundStatement(oldActivation, digest, id, old, old, id),
+            BoundStatement(oldEndpoint, other, old), BoundStatement(oldActivation, digest, id, old, old, id),
             BoundStatement(oldCode, id, old, old),
             BoundStatement(oldSecret, id, old),
             BoundStatement(oldChallenge, id, id, id, .blob([]), id, old, old, old, id),
             BoundStatement(oldChange, id, old),
-            BoundStatement(oldChange, other, .moment(now)),
+            BoundStatement(oldChange, other, .timestamp(now)),
         ]
     }
 
-    static func runTidy(on store: Store) async throws {
+    static func runRetention(on store: Store) async throws {
         for kind in ExpiredRows.Kind.allCases {
             let rubbish = ExpiredRows(kind, before: now, mark: kind == .audit ? Int64(count) - 10 : 0)
             _ = try await store.drop(rubbish, by: Sample.id(1))
@@ -31,7 +31,7 @@ extension Sample {
 
 private let oldTally = Statement("INSERT INTO text_tally VALUES ('2020-01-01', ?, 1, 0, 0, 0)")
 private let oldDead = Statement("INSERT INTO outbox (id, kind, attempts, dead_at) VALUES (?, 'mail', 0, ?)")
-private let oldCallback = Statement("INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (?, 'callback', 0, ?)")
+private let oldEndpoint = Statement("INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (?, 'callback', 0, ?)")
 private let oldActivation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?, NULL)")
 private let oldCode = Statement("INSERT INTO sent_code VALUES (?, 0, NULL, ?, ?, NULL)")
 private let oldSecret = Statement("INSERT INTO operation_secret VALUES (?, x'00', '1', ?)")

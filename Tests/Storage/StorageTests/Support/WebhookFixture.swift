@@ -33,10 +33,10 @@ final class CallScene: Sendable {
         INSERT INTO user (id, token, website_id, username, state, created_at, operation)
         VALUES (?, ?, ?, 'ada', 'active', ?, ?)
         """)
-    private static let insertCallback = Statement(
+    private static let insertEndpoint = Statement(
         "INSERT INTO callback VALUES (?, x'0102', 'key', NULL, 'active', NULL, NULL, 0, ?)")
     private static let insertRelay = Statement("INSERT INTO relay VALUES (?, 0, ?)")
-    private static let insertCall = Statement(
+    private static let insertWebhook = Statement(
         """
         INSERT INTO outbox (id, kind, event, place, user_id, website_id, challenge_id, created_at, expires_at, call_at,
         attempts) VALUES (?, 'callback', 'login.decided', ?, ?, ?, ?, ?, ?, ?, ?)
@@ -59,26 +59,26 @@ final class CallScene: Sendable {
 
     /// It has a callback and one user, of the same number.
     func addWebsite(_ number: Int) async throws {
-        let (id, now) = (SQLValue.id(Sample.id(number) as WebsiteID), SQLValue.moment(Self.now))
+        let (id, now) = (SQLValue.id(Sample.id(number) as WebsiteID), SQLValue.timestamp(Self.now))
         try await write(Self.insertWebsite, id, .text("shop-\(number)"), now, id)
         try await write(Self.insertUser, id, id, id, now, id)
-        try await write(Self.insertCallback, id, id)
+        try await write(Self.insertEndpoint, id, id)
     }
 
     func addRelay(_ number: Int) async throws {
-        try await write(Self.insertRelay, .id(Sample.id(number) as RelayID), .moment(Self.now))
+        try await write(Self.insertRelay, .id(Sample.id(number) as RelayID), .timestamp(Self.now))
     }
 
     /// - Parameter challenge: of the end of one, the call's own number.
-    func addCall(
+    func addWebhook(
         _ number: Int, to website: Int = 1, challenge: Int? = nil, place: Int = 0, after delay: Duration = .zero,
         attempts: Int = 0
     ) async throws {
-        let (user, created) = (Sample.id(website) as UserID, SQLValue.moment(Self.now))
+        let (user, created) = (Sample.id(website) as UserID, SQLValue.timestamp(Self.now))
         try await write(
-            Self.insertCall, .id(Sample.id(number) as OutboxEntryID), .integer(Int64(place)), .id(user), .id(user),
-            .id(challenge.map { Sample.id($0) as ChallengeID }), created, .moment(Self.now + WebhookRows.life),
-            .moment(Self.now + delay), .integer(Int64(attempts)))
+            Self.insertWebhook, .id(Sample.id(number) as OutboxEntryID), .integer(Int64(place)), .id(user), .id(user),
+            .id(challenge.map { Sample.id($0) as ChallengeID }), created, .timestamp(Self.now + WebhookRows.life),
+            .timestamp(Self.now + delay), .integer(Int64(attempts)))
     }
 
     /// The numbers of what it claimed.
@@ -92,7 +92,7 @@ final class CallScene: Sendable {
         by relay: Int = 1, of website: Int = 1, after delay: Duration = .zero, limit: Int = 4, on store: Store? = nil
     ) async throws -> [WebhookRow] {
         let now = Self.now + delay
-        return try await (store ?? self.store).claimCalls(
+        return try await (store ?? self.store).leaseWebhooks(
             WebhookLease(
                 id: operations.draw(), relay: Sample.id(relay), website: Sample.id(website), now: now,
                 leasedUntil: now + Self.lease, limit: limit)
@@ -101,7 +101,7 @@ final class CallScene: Sendable {
 
     /// The numbers of the websites that there is something for.
     func websites(after delay: Duration = .zero) async throws -> [Int] {
-        try await store.websitesToCall(at: Self.now + delay).map { Self.number(of: $0.id) }.sorted()
+        try await store.dueEndpoints(at: Self.now + delay).map { Self.number(of: $0.id) }.sorted()
     }
 
     @discardableResult

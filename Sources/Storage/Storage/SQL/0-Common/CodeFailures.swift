@@ -25,11 +25,11 @@ extension Store: CodeFailureStore {
         let writes =
             [
                 BoundStatement(Locks.hold, .id(reopening.user)),
-                BoundStatement(markLocked, .id(operation), .id(reopening.user), .moment(reopening.lockedAt)),
+                BoundStatement(markLocked, .id(operation), .id(reopening.user), .timestamp(reopening.lockedAt)),
             ] + Approvals.required(reopening.approved, of: reopening.user, as: operation) + [
                 BoundStatement(
                     auditReopened,
-                    values: [.id(operation), .moment(reopening.at), .id(reopening.approved.challenge)] + mine)
+                    values: [.id(operation), .timestamp(reopening.at), .id(reopening.approved.challenge)] + mine)
             ] + CodeFailures.cleared(of: reopening.user, as: operation)
         let rows: [SignedRows] = [.user(reopening.user).signed, .challenge(reopening.approved.challenge).signed]
         let change = Change("reopen codes", operation, rows: rows, writes)
@@ -52,10 +52,10 @@ enum CodeFailures {
         return BoundStatement(
             auditWrong,
             values: [
-                .id(operation), .moment(wrong.at), challenge, .text(kinds.count == 1 ? kinds[0] : nil),
+                .id(operation), .timestamp(wrong.at), challenge, .text(kinds.count == 1 ? kinds[0] : nil),
                 .id(wrong.user), .word(wrong.state), .integer(Int64(wrong.before.failures)),
             ] + ids + [.integer(Int64(kinds.count))] + ids + [.integer(Int64(waiting)), challenge, challenge]
-                + [.moment(wrong.at)])
+                + [.timestamp(wrong.at)])
     }
 
     static func counted(_ wrong: WrongCode, _ operation: Operation) -> [BoundStatement] {
@@ -64,9 +64,11 @@ enum CodeFailures {
         return [
             BoundStatement(
                 countFailure,
-                values: [.moment(wrong.at), .id(operation), .id(wrong.user)] + ids + [.id(operation), .id(operation)]),
+                values: [.timestamp(wrong.at), .id(operation), .id(wrong.user)] + ids + [
+                    .id(operation), .id(operation),
+                ]),
             BoundStatement(
-                countOfUser, .integer(Int64(after.failures)), .moment(after.failedAt), .moment(after.lockedAt),
+                countOfUser, .integer(Int64(after.failures)), .timestamp(after.failedAt), .timestamp(after.lockedAt),
                 .id(wrong.user), .integer(Int64(wrong.before.failures)), .id(operation)),
         ]
     }

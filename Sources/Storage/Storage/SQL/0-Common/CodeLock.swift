@@ -20,14 +20,14 @@ struct CodeLock {
     /// Behind the steps that count.
     var writes: [BoundStatement] {
         let user = SQLValue.id(wrong.user)
-        let now = SQLValue.moment(wrong.at)
+        let now = SQLValue.timestamp(wrong.at)
         return [
             BoundStatement(
                 auditLock, .id(own), now, .word(AccountEvent.codesLocked), .id(wrong.challenge), user, now,
                 .id(operation)),
             BoundStatement(dropCodes, user, .id(own)),
             BoundStatement(giveUpCodes, now, user, .id(own)),
-            CascadeSteps.hasten(of: wrong.user, at: wrong.at, noted: own),
+            CascadeSteps.makeDue(of: wrong.user, at: wrong.at, noted: own),
         ]
             + AccountEventRows.steps(
                 .codesLocked, user: wrong.user, device: nil, challenge: wrong.challenge, at: wrong.at, as: operation,
@@ -38,7 +38,7 @@ struct CodeLock {
     var rows: [SignedRows] { [.user(wrong.user).lenient] + AccountEventRows.rows(.codesLocked, as: operation) }
 
     var reads: [BoundStatement] {
-        [BoundStatement(Audit.happened, .id(own)), BoundStatement(openOfUser, .id(wrong.user), .moment(wrong.at))]
+        [BoundStatement(Audit.happened, .id(own)), BoundStatement(openOfUser, .id(wrong.user), .timestamp(wrong.at))]
     }
 }
 

@@ -11,7 +11,7 @@ extension Store: IdempotencyStore {
             writes: [
                 BoundStatement(
                     insertRow, .blob(repeatable.digest), .blob(repeatable.fingerprint), .id(operation), .id(relay),
-                    .moment(now), .id(repeatable.website))
+                    .timestamp(now), .id(repeatable.website))
             ], reads: [BoundStatement(readRow, .id(repeatable.website), .blob(repeatable.digest))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
@@ -20,7 +20,7 @@ extension Store: IdempotencyStore {
                     fingerprint: try row.blob(0), state: try row.word(1), operation: try row.id(2),
                     holder: try row.optionalID(6), isHeld: try row.bool(3),
                     status: try row.optionalInteger(4).map { Int($0) }, sealed: try row.optionalBlob(5),
-                    createdAt: try row.moment(7))
+                    createdAt: try row.timestamp(7))
             })
     }
 

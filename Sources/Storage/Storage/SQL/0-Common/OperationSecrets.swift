@@ -30,7 +30,7 @@ enum OperationSecrets {
 }
 
 extension StoredSecret {
-    fileprivate var values: [SQLValue] { [.blob(sealed.bytes), .text(sealed.key), .moment(expiresAt)] }
+    fileprivate var values: [SQLValue] { [.blob(sealed.bytes), .text(sealed.key), .timestamp(expiresAt)] }
 }
 
 extension Rows {

@@ -81,7 +81,7 @@ extension [Rows] {
 
     /// When it happened; nil if it did not.
     var happenedAt: Timestamp? {
-        get throws(StoreFailure) { try first?.first?.moment(0) }
+        get throws(StoreFailure) { try first?.first?.timestamp(0) }
     }
 }
 

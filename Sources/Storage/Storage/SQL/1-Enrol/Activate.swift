@@ -47,7 +47,7 @@ public enum Activations {
             before + [
                 activation.insertion(operation),
                 BoundStatement(
-                    auditActivation, .id(operation), .moment(activation.createdAt), .word(activation.approval),
+                    auditActivation, .id(operation), .timestamp(activation.createdAt), .word(activation.approval),
                     .blob(activation.digest), .id(operation)),
             ] + OperationSecrets.stored(secret, as: operation), reads: [OperationSecrets.read(operation.id)])
         return Query(change: change) { rows throws(StoreFailure) in
@@ -69,7 +69,7 @@ extension NewActivation {
     /// operation.
     func insertion(_ operation: Operation) -> BoundStatement {
         let values: [SQLValue] = [
-            .blob(digest), .moment(createdAt), .moment(expiresAt), .word(approval), .id(operation), .id(user),
+            .blob(digest), .timestamp(createdAt), .timestamp(expiresAt), .word(approval), .id(operation), .id(user),
             .id(operation),
         ]
         guard let approvedBy else { return BoundStatement(insertActivation, values: values) }

@@ -11,7 +11,7 @@ extension Store: AddressStore {
             BoundStatement(Locks.hold, user),
             BoundStatement(
                 markUser, .id(operation), user, .id(writing.website), .bool(addsNothing),
-                .bool(addsNothing || writing.hasWord)),
+                .bool(addsNothing || writing.isVouchedFor)),
         ]
         writes += OperationSecrets.onlyOnce(writing.user, as: operation)
         for factor in writing.addresses {
@@ -26,11 +26,12 @@ extension Store: AddressStore {
         writes.append(BoundStatement(changeUser, values: writing.change.values + marked))
         for factor in writing.addresses {
             let row = SQLValue.id(factor.id)
-            writes.append(BoundStatement(voidSent, values: [.moment(factor.at), row, .moment(factor.at)] + marked))
+            writes.append(
+                BoundStatement(voidSent, values: [.timestamp(factor.at), row, .timestamp(factor.at)] + marked))
             writes.append(BoundStatement(dropUnsent, values: [user, row] + marked))
             writes += Factors.written(factor, as: operation)
         }
-        writes.append(BoundStatement(auditChange, values: [.id(operation), .moment(writing.at)] + marked))
+        writes.append(BoundStatement(auditChange, values: [.id(operation), .timestamp(writing.at)] + marked))
         for kind in writing.change.removed {
             writes += Factors.takenAway(kind, of: writing.user, at: writing.at, as: operation)
         }
@@ -51,7 +52,7 @@ extension Store: AddressStore {
 
     public func sentCodes(of factor: FactorID, at now: Timestamp) async throws(StoreFailure) -> [Int64] {
         let script = Script(
-            "sent", rows: [.sentCodes(of: factor)], reads: [BoundStatement(sentTo, .id(factor), .moment(now))])
+            "sent", rows: [.sentCodes(of: factor)], reads: [BoundStatement(sentTo, .id(factor), .timestamp(now))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 var counters: [Int64] = []
@@ -61,12 +62,12 @@ extension Store: AddressStore {
     }
 
     public func confirm(
-        address factor: CodeFactor, of user: UserID, failures: Int, code: Int64, hasWord: Bool, at now: Timestamp,
+        address factor: CodeFactor, of user: UserID, failures: Int, code: Int64, isVouchedFor: Bool, at now: Timestamp,
         as operation: Operation
     ) async throws(StoreFailure) -> CodeUseOutcome {
         let marked: [SQLValue] = [.id(user), .id(operation)]
         let guards = [
-            BoundStatement(unmarkUnsent, values: marked + [.id(factor.id), .integer(code), .moment(now)]),
+            BoundStatement(unmarkUnsent, values: marked + [.id(factor.id), .integer(code), .timestamp(now)]),
             AddressRows.unmarkTaken(factor.kind, factor.address, user: user, as: operation),
             BoundStatement(AddressRows.take(factor.kind), values: [.text(factor.address)] + marked),
             AddressRows.unmarkUntaken(factor.kind, factor.address, user: user, as: operation),
@@ -75,7 +76,7 @@ extension Store: AddressStore {
             "confirm", operation,
             rows: Factors.rows(confirming: factor, of: user) + [.sentCode(of: factor.id, code)],
             Factors.confirmed(
-                factor, of: user, failures: failures, counter: factor.counter, hasWord: hasWord, guards: guards,
+                factor, of: user, failures: failures, counter: factor.counter, hasWord: isVouchedFor, guards: guards,
                 at: now,
                 as: operation),
             reads: [AddressRows.taken(factor.kind, factor.address, user: user)])
@@ -86,7 +87,7 @@ extension Store: AddressStore {
     public func send(_ sending: AddressCode, as operation: Operation) async throws(StoreFailure) -> SendOutcome {
         let code = sending.code
         let values: [SQLValue] = [
-            .id(operation), .moment(code.at), .id(code.factor), .integer(code.counter), .moment(sending.since),
+            .id(operation), .timestamp(code.at), .id(code.factor), .integer(code.counter), .timestamp(sending.since),
             .integer(Int64(Relay.addressCodes)),
         ]
         var writes = [BoundStatement(Locks.hold, .id(sending.user))]
@@ -102,11 +103,11 @@ extension Store: AddressStore {
             sending.charge.map { BoundStatement(hasRoom, values: SMSBudget.values($0)) } ?? BoundStatement(roomAlways)
         let change = Change(
             "send", operation, rows: [.user(sending.user).signed] + OutboxRows.rows(code), writes,
-            reads: [BoundStatement(oldestSent, .id(code.factor), .moment(sending.since)), room])
+            reads: [BoundStatement(oldestSent, .id(code.factor), .timestamp(sending.since)), room])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 if rows.happened { return .sent }
-                if let row = rows[1].first { return .limited(by: try row.moment(0)) }
+                if let row = rows[1].first { return .limited(by: try row.timestamp(0)) }
                 return rows[2].isEmpty ? .limited(by: nil) : .changed
             })
     }

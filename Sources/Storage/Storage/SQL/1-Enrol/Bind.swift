@@ -21,7 +21,7 @@ extension Store: BindStore {
         let script = Script(
             "progress", rows: [.user(user), .activation(digest), .device(device)],
             reads: [
-                BoundStatement(userProgress, .moment(now), .id(user)),
+                BoundStatement(userProgress, .timestamp(now), .id(user)),
                 BoundStatement(codeProgress, .blob(digest), .id(user)),
                 BoundStatement(phoneProgress, .id(device)), OperationSecrets.read(binding),
             ])
@@ -35,7 +35,8 @@ extension Store: BindStore {
                     code: try code.map { row throws(StoreFailure) in
                         let usedAt = try row.optionalMoment(1)
                         return Progress.Code(
-                            expiresAt: try row.moment(0), usedAt: usedAt, usedBy: usedAt == nil ? nil : try row.id(2),
+                            expiresAt: try row.timestamp(0), usedAt: usedAt,
+                            usedBy: usedAt == nil ? nil : try row.id(2),
                             approval: try row.optionalWord(3))
                     },
                     phone: try phone.map { row throws(StoreFailure) in
@@ -49,7 +50,7 @@ extension Store: BindStore {
     public func bind(
         _ device: NewDevice, digest: [UInt8], slots: Int, secret: StoredSecret, as operation: Operation
     ) async throws(StoreFailure) -> BindOutcome {
-        let now = SQLValue.moment(device.at)
+        let now = SQLValue.timestamp(device.at)
         let (user, id) = (SQLValue.id(device.user), SQLValue.id(device.id))
         let code: [SQLValue] = [.blob(digest), user, now]
         let room: [SQLValue] = [user, id, now, .integer(Int64(slots))]
@@ -59,7 +60,7 @@ extension Store: BindStore {
             BoundStatement(
                 dropFailed,
                 values: [
-                    user, id, .moment(device.at - Relay.resultLifetime), Phones.stale(at: device.at), now,
+                    user, id, .timestamp(device.at - Relay.resultLifetime), Phones.stale(at: device.at), now,
                     .id(operation),
                 ]),
             BoundStatement(
@@ -108,7 +109,7 @@ extension Store: BindStore {
                 values: [.id(operation), challenge, user, .blob(admission.approves), .id(operation), id] + room),
             BoundStatement(activatePhone, .blob(admission.revocation), .id(operation), id, challenge, .id(operation)),
             OperationSecrets.stored(secret, of: admission.device, revocation: admission.revocation, as: operation),
-            BoundStatement(markUse, .moment(admission.at), .blob(admission.code), user, challenge, .id(operation)),
+            BoundStatement(markUse, .timestamp(admission.at), .blob(admission.code), user, challenge, .id(operation)),
         ]
         let bound = BoundPhone.steps(admission.device, of: admission.user, at: admission.at, as: operation)
         let change = Change(
@@ -127,8 +128,8 @@ extension BoundPhone {
         _ device: DeviceID, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
         [
-            BoundStatement(auditDevice, .id(operation), .moment(now), .id(device), .id(operation)),
-            BoundStatement(prove, .moment(now), .id(user), .id(operation)),
+            BoundStatement(auditDevice, .id(operation), .timestamp(now), .id(device), .id(operation)),
+            BoundStatement(prove, .timestamp(now), .id(user), .id(operation)),
         ]
             + AccountEventRows.steps(
                 .deviceBound, user: user, device: device, after: BoundPhone.event, at: now, as: operation)

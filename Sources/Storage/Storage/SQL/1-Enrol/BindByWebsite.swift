@@ -7,7 +7,7 @@ extension Store {
         _ device: NewDevice, website: WebsiteID, as operation: Operation
     ) async throws(StoreFailure) -> WebsiteBindOutcome {
         let user: [SQLValue] = [.id(device.user), .id(operation)]
-        let audit: [SQLValue] = [.id(operation), .moment(device.at), .id(device.id)] + user
+        let audit: [SQLValue] = [.id(operation), .timestamp(device.at), .id(device.id)] + user
         let change = Change(
             "bind", operation,
             rows: [.user(device.user).signed, .device(device.id).signed]
@@ -24,7 +24,7 @@ extension Store {
                     as: operation),
             reads: [BoundStatement(stopped, .id(device.id))])
         return try await run(
-            Query(change: change) { rows in rows.happened ? .done : rows[1].isEmpty ? .gone : .stopped })
+            Query(change: change) { rows in rows.happened ? .done : rows[1].isEmpty ? .gone : .blockedByOperator })
     }
 }
 

@@ -40,7 +40,7 @@ public enum Phones {
 
     /// The challenges that ended with it; nil when the guards refused.
     public static func change(_ change: DeviceChange, as operation: Operation) -> Query<[ChallengeID]?> {
-        let now = SQLValue.moment(change.at)
+        let now = SQLValue.timestamp(change.at)
         let mine: [SQLValue] = [.id(change.user), .id(operation)]
         let givesBack = change.isOfUnbound && change.state == .active
         let undoesOperator = change.isOfUnbound ? givesBack : change.by == .operator || change.state != .active
@@ -52,14 +52,14 @@ public enum Phones {
                 changeDevice,
                 values: [
                     .text(change.name), .text(change.pushToken), change.pushToken == nil ? .null : now,
-                    .bool(change.state == .active), .word(change.isFarewell || change.isOfUnbound ? change.by : nil),
+                    .bool(change.state == .active), .word(change.isUnbinding || change.isOfUnbound ? change.by : nil),
                     .word(change.isOfUnbound ? nil : change.state), .id(operation), .id(change.device),
                 ] + states + [.bool(undoesOperator), .bool(givesBack)] + mine),
             BoundStatement(
                 auditDevice, .id(operation), now, .text("\(change.event)"), .word(change.by), .id(change.device),
                 .id(operation)),
         ]
-        if change.isFarewell { writes += farewell(change, as: operation) }
+        if change.isUnbinding { writes += farewell(change, as: operation) }
         if change.state == .revoked, !change.isOfUnbound {
             writes += AccountEventRows.steps(
                 .deviceUnbound, user: change.user, device: change.device, after: "\(change.event)", at: change.at,
@@ -82,7 +82,7 @@ public enum Phones {
         let (user, device) = (SignedRows.user(change.user), SignedRows.device(change.device))
         guard change.state == .revoked || change.state == .suspended else { return [user.signed, device.signed] }
         var rows = [user.lenient, device.lenient]
-        if change.isFarewell {
+        if change.isUnbinding {
             rows += Locks.rows(ending: change.user, at: change.at, as: operation)
             rows += UnusedApprovals.rows(of: change.user)
         }
@@ -92,15 +92,15 @@ public enum Phones {
     /// Its pushes, and whatever could make another phone of the user's active that it may have approved of: whoever had
     /// it must not live on in a phone of their own.
     private static func farewell(_ change: DeviceChange, as operation: Operation) -> [BoundStatement] {
-        let (user, now, done) = (SQLValue.id(change.user), SQLValue.moment(change.at), SQLValue.id(operation))
+        let (user, now, done) = (SQLValue.id(change.user), SQLValue.timestamp(change.at), SQLValue.id(operation))
         return [
             BoundStatement(dropPushes, user, .id(change.device), done),
             Steps.giveUpPushes(to: change.user, at: change.at, by: operation),
-            CascadeSteps.hasten(of: change.user, at: change.at, by: operation),
+            CascadeSteps.makeDue(of: change.user, at: change.at, by: operation),
             BoundStatement(endApprovals, now, done, user, now, done),
             Steps.skip(of: change.user, at: change.at, by: operation),
-            BoundStatement(dropErrandsOfApprovals, user, done),
-            LoginDecidedRows.told(of: change.user, at: change.at, as: operation),
+            BoundStatement(dropEntriesOfApprovals, user, done),
+            LoginDecidedRows.insertLoginDecided(of: change.user, at: change.at, as: operation),
             Locks.auditEnded(change.user, .cancelled, at: change.at, as: operation),
         ] + UnusedApprovals.ended(of: change.user, but: change.device, by: done)
     }
@@ -120,7 +120,7 @@ public enum Phones {
     static let ofNobody = "('superseded', 'expired')"
 
     /// A phone that has waited since then has a code that is over.
-    static func stale(at now: Timestamp) -> SQLValue { .moment(now - NewActivation.lifetime) }
+    static func stale(at now: Timestamp) -> SQLValue { .timestamp(now - NewActivation.lifetime) }
 }
 
 extension Row {
@@ -130,7 +130,7 @@ extension Row {
             id: try id(first), name: try optionalText(first + 1), platform: try word(first + 2),
             state: try word(first + 3), pushToken: try text(first + 8), publicKey: try optionalBlob(first + 4),
             binding: try optionalText(first + 5),
-            createdAt: try moment(first + 6), lastSeenAt: try optionalMoment(first + 7))
+            createdAt: try timestamp(first + 6), lastSeenAt: try optionalMoment(first + 7))
     }
 }
 
@@ -180,11 +180,11 @@ private let endApprovals = Statement(
     """ + changed)
 
 private let ofEndedApprovals = " c.user_id = ? AND c.approves IS NOT NULL AND c.operation = ?"
-private let dropErrandsOfApprovals = Statement(
+private let dropEntriesOfApprovals = Statement(
     """
     DELETE /*M! o */ FROM outbox
     /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE */
     /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
-    """ + ofEndedApprovals + " /*S! ) */ AND" + OutboxRows.butCallbacks)
+    """ + ofEndedApprovals + " /*S! ) */ AND" + OutboxRows.exceptWebhooks)
 
 private let endedApprovals = Statement("SELECT c.id FROM challenge c WHERE" + ofEndedApprovals)

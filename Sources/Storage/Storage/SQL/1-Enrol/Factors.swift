@@ -25,7 +25,7 @@ extension Store: FactorStore {
             BoundStatement(
                 markUser,
                 values: [
-                    .id(operation), .id(factor.user), .id(website), .bool(enrolling.hasWord),
+                    .id(operation), .id(factor.user), .id(website), .bool(enrolling.isVouchedFor),
                     .bool(enrolling.mayReplace),
                 ] + others),
         ]
@@ -35,7 +35,8 @@ extension Store: FactorStore {
         }
         writes += Factors.written(factor, as: operation)
         writes += RecoveryRows.replaced(enrolling, as: operation)
-        writes += Factors.noted(factor, factor.state == .active ? "factor.bound" : "factor.waiting", as: operation)
+        writes += Factors.codeUseRecorded(
+            factor, factor.state == .active ? "factor.bound" : "factor.waiting", as: operation)
         writes += OperationSecrets.stored(enrolling.secret, as: operation)
         let approval = factor.approvedBy.map { [SignedRows.challenge($0.challenge).signed] } ?? []
         let change = Change(
@@ -56,11 +57,11 @@ extension Store: FactorStore {
     }
 
     public func confirm(
-        _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, hasWord: Bool, at now: Timestamp,
+        _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, isVouchedFor: Bool, at now: Timestamp,
         as operation: Operation
     ) async throws(StoreFailure) -> CodeUseOutcome {
         let writes = Factors.confirmed(
-            factor, of: user, failures: failures, counter: counter, hasWord: hasWord, at: now, as: operation)
+            factor, of: user, failures: failures, counter: counter, hasWord: isVouchedFor, at: now, as: operation)
         let change = Change("confirm", operation, rows: Factors.rows(confirming: factor, of: user), writes)
         return try await run(Query(change: change) { rows in rows.happened ? .done : .changed })
     }
@@ -77,7 +78,8 @@ extension Store: FactorStore {
                     moveCounter, .integer(counter), .id(operation), .id(factor.id), .integer(factor.counter), .id(user),
                     .integer(Int64(failures))),
                 BoundStatement(
-                    auditFactor, .id(operation), .moment(now), .text("factor.resynced"), .id(factor.id), .id(operation)),
+                    auditFactor, .id(operation), .timestamp(now), .text("factor.resynced"), .id(factor.id),
+                    .id(operation)),
             ] + CodeFailures.forget(factor.id, of: user, as: operation))
         return try await run(Query(change: change) { rows in rows.happened ? .done : .changed })
     }
@@ -104,7 +106,7 @@ extension Store: FactorStore {
         return try await run(Query(change: change) { rows in rows.happened })
     }
 
-    public func noted(_ operation: OperationID) async throws(StoreFailure) -> String? {
+    public func recordCodeUse(_ operation: OperationID) async throws(StoreFailure) -> String? {
         try await run(
             Query(script: Script("noted", reads: [BoundStatement(eventOf, .id(operation))])) {
                 rows throws(StoreFailure) in
@@ -132,14 +134,14 @@ public enum Factors {
         ] + guards + [
             BoundStatement(
                 auditConfirmed,
-                values: [.id(operation), .moment(now), .word(factor.kind)] + mine)
+                values: [.id(operation), .timestamp(now), .word(factor.kind)] + mine)
         ] + codesVoided(factor.kind, of: user, at: now, as: operation) + [
             CodeFailures.kept(factor.kind, of: user, as: operation),
             dropActive(factor.kind, of: user, as: operation),
             BoundStatement(
-                makeActive, .integer(counter), .moment(now), .id(operation), .id(factor.id), .id(operation)),
+                makeActive, .integer(counter), .timestamp(now), .id(operation), .id(factor.id), .id(operation)),
         ] + CodeFailures.forget(factor.id, of: user, as: operation) + [
-            BoundStatement(prove, .moment(now), .id(user), .id(operation))
+            BoundStatement(prove, .timestamp(now), .id(user), .id(operation))
         ]
     }
 
@@ -155,8 +157,8 @@ public enum Factors {
         let values: [SQLValue] = [
             .id(factor.id), .blob(factor.sealed?.bytes), .text(factor.sealed?.key), .word(factor.algorithm),
             .integer(Int64(factor.digits)), factor.period.map { .integer(Int64($0)) } ?? .null,
-            .integer(factor.counter), .text(factor.address), .id(factor.approvedBy?.challenge), .moment(factor.at),
-            factor.state == .active ? .moment(factor.at) : .null, .id(operation),
+            .integer(factor.counter), .text(factor.address), .id(factor.approvedBy?.challenge), .timestamp(factor.at),
+            factor.state == .active ? .timestamp(factor.at) : .null, .id(operation),
         ]
         let place: [SQLValue] = [.word(factor.kind), .word(factor.state)]
         let user: [SQLValue] = [.id(factor.user), .id(operation)]
@@ -172,11 +174,11 @@ public enum Factors {
     /// have signed it. The user's row, which `noted` writes, is declared by the script that marks it.
     static func rows(_ factor: NewFactor) -> [SignedRows] { [.factor(factor.id).signed] }
 
-    static func noted(_ factor: NewFactor, _ event: String, as operation: Operation) -> [BoundStatement] {
+    static func codeUseRecorded(_ factor: NewFactor, _ event: String, as operation: Operation) -> [BoundStatement] {
         [
             BoundStatement(
-                auditFactor, .id(operation), .moment(factor.at), .text(event), .id(factor.id), .id(operation)),
-            BoundStatement(prove, .moment(factor.at), .id(factor.user), .id(operation)),
+                auditFactor, .id(operation), .timestamp(factor.at), .text(event), .id(factor.id), .id(operation)),
+            BoundStatement(prove, .timestamp(factor.at), .id(factor.user), .id(operation)),
         ]
     }
 }

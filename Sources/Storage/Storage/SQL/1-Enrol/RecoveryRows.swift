@@ -27,7 +27,7 @@ enum RecoveryRows {
 
     /// Part of a change that has marked the user's row.
     static func used(_ digest: [UInt8], of user: UserID, at now: Timestamp, as operation: Operation) -> BoundStatement {
-        BoundStatement(useCode, .moment(now), .id(user), .blob(digest), .id(user), .id(operation))
+        BoundStatement(useCode, .timestamp(now), .id(user), .blob(digest), .id(user), .id(operation))
     }
 
     static func dropped(_ user: UserID, as operation: Operation) -> BoundStatement {

@@ -17,13 +17,13 @@ extension Store: RegisterStore {
                 BoundStatement(
                     insertUser, .id(user.id), .id(user.token), .text(fields.username), .text(fields.email),
                     .text(fields.phone),
-                    .text(fields.displayName), .text(fields.language), .moment(user.createdAt), .id(operation),
+                    .text(fields.displayName), .text(fields.language), .timestamp(user.createdAt), .id(operation),
                     .id(user.website))
             ] + OperationSecrets.onlyOnce(user.id, as: operation) + [
                 activation.insertion(operation)
             ] + user.factors.flatMap { Factors.written($0, as: operation) } + [
                 BoundStatement(
-                    auditUser, .id(operation), .moment(user.createdAt), .text("user.registered"), .id(user.id),
+                    auditUser, .id(operation), .timestamp(user.createdAt), .text("user.registered"), .id(user.id),
                     .id(operation))
             ] + OperationSecrets.stored(secret, as: operation),
             reads: [
@@ -95,9 +95,9 @@ extension Store: RegisterStore {
     public func forget(
         _ user: UserID, website: WebsiteID, at now: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> [ChallengeID]? {
-        let (now, mine) = (SQLValue.moment(now), [SQLValue.id(user), .id(operation)])
+        let (now, mine) = (SQLValue.timestamp(now), [SQLValue.id(user), .id(operation)])
         let belongings = [
-            forgetErrands, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetActivations,
+            forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetActivations,
             forgetSentCodes, forgetFactors, forgetRecoveryCodes,
         ]
         let change = Change(
@@ -180,7 +180,7 @@ private let auditForgotten = Statement(
 
 private let endedWith = Statement("SELECT challenge_id FROM audit WHERE operation = ? AND challenge_id IS NOT NULL")
 
-private let forgetErrands = Statement(
+private let forgetEntries = Statement(
     """
     DELETE /*M! o */ FROM outbox
     /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE c.user_id = ? */

@@ -12,7 +12,7 @@ extension Factors {
         var writes =
             [
                 BoundStatement(Locks.hold, .id(user)),
-                BoundStatement(auditDropped, .id(operation), .moment(now), .word(kind), .id(user), .word(kind)),
+                BoundStatement(auditDropped, .id(operation), .timestamp(now), .word(kind), .id(user), .word(kind)),
             ] + dropped(kind, of: user, at: now, as: operation)
         if kind == .recovery { writes.append(RecoveryRows.dropped(user, as: operation)) }
         // A factor can be dropped whoever wrote the rows. The user's row comes first: others wait there.
@@ -28,7 +28,7 @@ extension Factors {
         _ kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
         let mine: [SQLValue] = [.id(user), .word(kind), .id(operation)]
-        return (kind.isSent ? [BoundStatement(dropSent, values: mine), BoundStatement(dropErrands, values: mine)] : [])
+        return (kind.isSent ? [BoundStatement(dropSent, values: mine), BoundStatement(dropEntries, values: mine)] : [])
             + [CodeFailures.kept(kind, of: user, as: operation), BoundStatement(dropFactor, values: mine)]
             + leftBehind(kind, of: user, at: now, as: operation)
     }
@@ -39,7 +39,7 @@ extension Factors {
     ) -> [BoundStatement] {
         [
             Steps.giveUp(kind, of: user, at: now, by: operation),
-            CascadeSteps.hasten(of: user, at: now, by: operation),
+            CascadeSteps.makeDue(of: user, at: now, by: operation),
         ]
     }
 
@@ -68,8 +68,8 @@ extension Factors {
         let mine: [SQLValue] = [.id(user), .word(kind), .id(operation)]
         return [
             BoundStatement(dropSentOfActive, values: mine),
-            BoundStatement(voidSentOfWaiting, values: [.moment(now), .moment(now)] + mine),
-            BoundStatement(dropErrands, values: mine),
+            BoundStatement(voidSentOfWaiting, values: [.timestamp(now), .timestamp(now)] + mine),
+            BoundStatement(dropEntries, values: mine),
         ] + leftBehind(kind, of: user, at: now, as: operation)
     }
 
@@ -117,7 +117,7 @@ private let emptyWaiting = Statement(
 private let dropReplaced = Statement(
     "DELETE FROM factor WHERE user_id = ? AND kind = ? AND state = 'active' AND" + noted)
 
-private let dropErrands = Statement(
+private let dropEntries = Statement(
     "DELETE FROM outbox WHERE user_id = ? AND factor_id IS NOT NULL AND kind = ? AND" + noted)
 
 private let dropFactor = Statement("DELETE FROM factor WHERE user_id = ? AND kind = ? AND" + noted)

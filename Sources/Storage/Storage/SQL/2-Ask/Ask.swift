@@ -15,7 +15,7 @@ extension Store: AskStore {
             "subject", rows: [subject.row(of: website)],
             reads: [users, phones, codes].map { BoundStatement($0, .id(website), key) } + [
                 BoundStatement(
-                    blocker, .id(website), key, .bool(limits.isKnown), .moment(limits.since),
+                    blocker, .id(website), key, .bool(limits.isKnown), .timestamp(limits.since),
                     .integer(Int64(limits.logins - 1)))
             ])
         return try await run(
@@ -25,15 +25,15 @@ extension Store: AskStore {
                 for row in rows[2] { codes.append(try row.word(0)) }
                 return AskSubject(
                     user: try user.id(0), username: try user.text(1), phones: try AskablePhones.read(rows[1]),
-                    codes: codes, areCodesLocked: try user.bool(2), limitedBy: try rows[3].first?.moment(0))
+                    codes: codes, areCodesLocked: try user.bool(2), limitedBy: try rows[3].first?.timestamp(0))
             })
     }
 
     public func ask(
         _ challenge: NewChallenge, within limits: AskLimits, as operation: Operation
     ) async throws(StoreFailure) -> AskOutcome {
-        let now = SQLValue.moment(challenge.askedAt)
-        let since = SQLValue.moment(limits.since)
+        let now = SQLValue.timestamp(challenge.askedAt)
+        let since = SQLValue.timestamp(limits.since)
         let isKnown = SQLValue.bool(limits.isKnown)
         let id = SQLValue.id(challenge.id)
         let user: [SQLValue] = [.id(challenge.user), .id(operation)]
@@ -46,15 +46,15 @@ extension Store: AskStore {
                 .integer(Int64(limits.logins))),
             BoundStatement(supersede, values: [now, .id(operation), .id(challenge.user), now, isKnown] + user),
             Steps.skip(of: challenge.user, at: challenge.askedAt, by: operation),
-            BoundStatement(dropErrands, values: superseded),
-            LoginDecidedRows.told(of: challenge.user, at: challenge.askedAt, as: operation),
+            BoundStatement(dropEntries, values: superseded),
+            LoginDecidedRows.insertLoginDecided(of: challenge.user, at: challenge.askedAt, as: operation),
             BoundStatement(auditSuperseded, values: [now] + superseded),
         ]
         for push in challenge.pushes {
             writes.append(
                 BoundStatement(
                     insertPush,
-                    values: [.id(push.id), id, .moment(push.leasedUntil), .id(push.holder), .id(push.device)] + user
+                    values: [.id(push.id), id, .timestamp(push.leasedUntil), .id(push.holder), .id(push.device)] + user
                         + [isKnown, since, .integer(Int64(limits.pushes)), isKnown, now]))
         }
         let isOpen = !challenge.life.state.isEnd
@@ -65,25 +65,25 @@ extension Store: AskStore {
                     id, .word(challenge.life.state), .word(challenge.life.reason), .text(challenge.policy),
                     .blob(challenge.context), .blob(challenge.nonce), .text(challenge.number),
                     .blob(challenge.approves), .text(challenge.language), isKnown, id, .word(challenge.otherwise), now,
-                    .moment(challenge.life.expiresAt), isOpen ? .null : now, now, .id(operation),
+                    .timestamp(challenge.life.expiresAt), isOpen ? .null : now, now, .id(operation),
                 ] + user),
             BoundStatement(insertStep, values: stored),
             BoundStatement(insertExpiry, values: [.id(challenge.expiry)] + stored),
         ]
         if let next = challenge.next {
             writes.append(
-                BoundStatement(insertNext, values: [.id(next.id), .moment(next.due), .id(next.holder)] + stored))
+                BoundStatement(insertNext, values: [.id(next.id), .timestamp(next.due), .id(next.holder)] + stored))
         }
         writes += [
             BoundStatement(auditAsk, values: [.id(operation), now] + stored),
             // Of one that is born ended: /login says nothing of that.
-            LoginDecidedRows.told(challenge.id, at: challenge.askedAt, as: operation),
+            LoginDecidedRows.insertLoginDecided(challenge.id, at: challenge.askedAt, as: operation),
         ]
         let change = Change(
             "ask", operation,
             rows: [
                 .user(challenge.user).signed, .website(challenge.website), .challenge(challenge.id).signed,
-                .errands(for: challenge.id).signed,
+                .entries(for: challenge.id).signed,
                 LoginDecidedRows.rows(of: challenge.user, at: challenge.askedAt, as: operation),
             ], writes,
             reads: [
@@ -94,7 +94,7 @@ extension Store: AskStore {
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard rows.happened, let row = rows[1].first else {
-                    return try rows[4].first.map { row throws(StoreFailure) in .limited(by: try row.moment(0)) }
+                    return try rows[4].first.map { row throws(StoreFailure) in .limited(by: try row.timestamp(0)) }
                         ?? .gone
                 }
                 var pushes: [OutboxEntryID] = []
@@ -103,7 +103,7 @@ extension Store: AskStore {
                 for ended in rows[3] { superseded.append(try ended.id(0)) }
                 let life = ChallengeLife(
                     state: try row.word(0), decision: try row.optionalWord(1), reason: try row.optionalWord(2),
-                    expiresAt: try row.moment(3))
+                    expiresAt: try row.timestamp(3))
                 return .stored(
                     StoredChallenge(
                         life: life, number: try row.optionalText(5), factor: try row.optionalWord(4), pushes: pushes,
@@ -191,12 +191,12 @@ private let supersede = Statement(
 private let superseded = "c.user_id = ? AND c.decided_at = ? AND c.operation = ? AND c.reason = 'superseded'"
 
 /// MariaDB looks at every row of a table for `IN (SELECT …)`, and at the right ones for a join; SQLite has no join here.
-private let dropErrands = Statement(
+private let dropEntries = Statement(
     """
     DELETE /*M! o */ FROM outbox
     /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE */
     /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
-    """ + " " + superseded + " /*S! ) */ AND" + OutboxRows.butCallbacks)
+    """ + " " + superseded + " /*S! ) */ AND" + OutboxRows.exceptWebhooks)
 
 /// Pushes are counted by the steps that began with one: a challenge's factor is in the end the one that decided.
 private let insertPush = Statement(

@@ -55,11 +55,11 @@ enum FailedErrands {
     private static let longestPause = Duration.seconds(3600)
 
     static func dead(_ errand: OutboxEntryID, by relay: RelayID, at now: Timestamp) -> BoundStatement {
-        BoundStatement(die, .moment(now), .text(forged), .id(errand), .id(relay))
+        BoundStatement(die, .timestamp(now), .text(forged), .id(errand), .id(relay))
     }
 
     static func waiting(_ errand: OutboxEntryID, by relay: RelayID, until due: Timestamp) -> BoundStatement {
-        BoundStatement(wait, .moment(due), .moment(due), .id(errand), .id(relay))
+        BoundStatement(wait, .timestamp(due), .timestamp(due), .id(errand), .id(relay))
     }
 
     /// How long a row waits whose other rows are to be repaired: longer each time. The tries of a callback, which are

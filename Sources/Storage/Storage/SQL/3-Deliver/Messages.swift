@@ -3,31 +3,31 @@ import Relay
 import World
 
 extension Store: MessageStore {
-    public func message(_ errand: OutboxEntryID) async throws(StoreFailure) -> MessageRow? {
+    public func message(_ entry: OutboxEntryID) async throws(StoreFailure) -> MessageRow? {
         try await run(
             Query(
                 script: Script(
-                    "message", rows: Messages.rows(errand), reads: [BoundStatement(messageOfErrand, .id(errand))])
-            ) { rows throws(StoreFailure) in try rows[0].first?.message(errand) })
+                    "message", rows: Messages.rows(entry), reads: [BoundStatement(messageOfEntry, .id(entry))])
+            ) { rows throws(StoreFailure) in try rows[0].first?.message(entry) })
     }
 
     public func settle(_ settlement: MessageSettlement, as operation: Operation) async throws(StoreFailure) -> Bool {
-        let errand = SQLValue.id(settlement.errand)
+        let errand = SQLValue.id(settlement.entry)
         let outcome = settlement.reason.map { String($0.prefix(32)) } ?? "accepted"
         let event = "\(settlement.kind.rawValue).\(settlement.isDead ? "dead" : "settled")"
         var writes = settlement.challenge.map { [StepSettlement.hold($0)] } ?? []
         writes.append(
             BoundStatement(
-                auditSettle, .id(operation), .moment(settlement.at), .text(event), .text(outcome), errand))
+                auditSettle, .id(operation), .timestamp(settlement.at), .text(event), .text(outcome), errand))
         if let challenge = settlement.challenge {
             writes += StepSettlement.came(
-                of: settlement.errand, settlement.kind == .mail ? .mail : .sms, settlement.step, settlement.reason,
+                of: settlement.entry, settlement.kind == .mail ? .mail : .sms, settlement.step, settlement.reason,
                 in: challenge, at: settlement.at, as: operation)
         }
         writes.append(
             settlement.isDead
-                ? BoundStatement(die, .moment(settlement.at), .text(settlement.reason), errand, .id(operation))
-                : StepSettlement.drop(settlement.errand, as: operation))
+                ? BoundStatement(die, .timestamp(settlement.at), .text(settlement.reason), errand, .id(operation))
+                : StepSettlement.drop(settlement.entry, as: operation))
         return try await run(Query(change: Change("settle", operation, writes)) { rows in rows.happened })
     }
 
@@ -36,17 +36,18 @@ extension Store: MessageStore {
             "postpone",
             writes: [
                 BoundStatement(
-                    putBack, .moment(pause.until), .text(pause.reason), .moment(pause.doubtedAt), .id(pause.errand),
+                    putBack, .timestamp(pause.until), .text(pause.reason), .timestamp(pause.ambiguousAt),
+                    .id(pause.entry),
                     .id(relay))
-            ], reads: [BoundStatement(RetriedEntries.isThere, .id(pause.errand), .moment(pause.until))])
+            ], reads: [BoundStatement(RetriedEntries.isThere, .id(pause.entry), .timestamp(pause.until))])
         return try await run(Query(script: script) { rows in !rows[0].isEmpty })
     }
 
     public func backlog(at now: Timestamp) async throws(StoreFailure) -> Backlog {
-        let script = Script("backlog", reads: [BoundStatement(oldestDue, .moment(now)), BoundStatement(countDead)])
+        let script = Script("backlog", reads: [BoundStatement(oldestDue, .timestamp(now)), BoundStatement(countDead)])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
-                Backlog(oldestDue: try rows[0].first?.moment(0), dead: try rows[1].first?.integer(0) ?? 0)
+                Backlog(oldestDue: try rows[0].first?.timestamp(0), dead: try rows[1].first?.integer(0) ?? 0)
             })
     }
 }
@@ -55,7 +56,7 @@ private enum Messages {
     /// The rows that say what is sent to whom. One that is not genuine stops this message alone.
     static func rows(_ errand: OutboxEntryID) -> [SignedRows] {
         [
-            .errand(errand), .user(of: errand), .website(of: errand), .challenge(of: errand), .factor(of: errand),
+            .entry(errand), .user(of: errand), .website(of: errand), .challenge(of: errand), .factor(of: errand),
             .address(of: errand),
         ]
     }
@@ -76,14 +77,14 @@ extension Row {
         return MessageRow(
             id: id, kind: try word(0), user: try self.id(1), website: try self.id(2), challenge: try optionalID(3),
             websiteName: try text(4), userName: try optionalText(5), language: try optionalText(6),
-            address: try optionalText(10), content: content, createdAt: try moment(11), expiresAt: try moment(12),
-            attempts: Int(try integer(13)), reason: try optionalText(14), doubtedAt: try optionalMoment(15),
+            address: try optionalText(10), content: content, createdAt: try timestamp(11), expiresAt: try timestamp(12),
+            attempts: Int(try integer(13)), reason: try optionalText(14), ambiguousAt: try optionalMoment(15),
             deadline: try optionalMoment(31))
     }
 }
 
 /// An announcement goes where the user's codes go by then, or else to the address that the website knows.
-private let messageOfErrand = Statement(
+private let messageOfEntry = Statement(
     """
     SELECT o.kind, u.id, u.website_id, o.challenge_id, w.display_name, u.display_name, coalesce(o.language, u.language),
     o.event, d.name, c.context, coalesce(o.address, m.address, CASE o.kind WHEN 'mail' THEN u.email END),

@@ -4,12 +4,12 @@ import Relay
 import World
 
 extension Store: SMSUsageStore {
-    public func note(_ sent: SMSUsage) async throws(StoreFailure) {
+    public func addUsage(_ sent: SMSUsage) async throws(StoreFailure) {
         let day = SQLValue.text(SMSCharge.day(sent.at))
         // The message's own id: one that is sent anew counts anew, and has the row that a retry looks for.
         let script = Script(
             "note text", operation: sent.message.bytes,
-            writes: [BoundStatement(auditSent, .id(sent.message), .moment(sent.at), .text(sent.prefix.text))]
+            writes: [BoundStatement(auditSent, .id(sent.message), .timestamp(sent.at), .text(sent.prefix.text))]
                 + ["", sent.prefix.text].map { scope in
                     BoundStatement(addSent, day, .text(scope), .integer(Int64(sent.parts)), .integer(sent.cost))
                 })

@@ -15,17 +15,17 @@ enum StepSettlement {
         of errand: OutboxEntryID, _ factor: Factor, _ state: StepState, _ reason: String?, in challenge: ChallengeID,
         at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
-        let hastening = CascadeSteps.hasten(challenge, at: now, by: operation)
+        let hastening = CascadeSteps.makeDue(challenge, at: now, by: operation)
         let (challenge, factor) = (SQLValue.id(challenge), SQLValue.word(factor))
         guard state != .sent else {
             return [
                 BoundStatement(markSent, challenge, .id(operation)),
-                BoundStatement(stepSent, .moment(now), .text(reason), challenge, factor, .id(operation)),
+                BoundStatement(stepSent, .timestamp(now), .text(reason), challenge, factor, .id(operation)),
             ]
         }
         return [
             BoundStatement(
-                stepFailed, .word(state), .moment(now), .text(reason), challenge, factor, challenge, factor,
+                stepFailed, .word(state), .timestamp(now), .text(reason), challenge, factor, challenge, factor,
                 .id(errand), .id(operation)),
             hastening,
         ]
@@ -35,7 +35,7 @@ enum StepSettlement {
     static let settled = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
 
     static func drop(_ errand: OutboxEntryID, as operation: Operation) -> BoundStatement {
-        BoundStatement(dropErrand, .id(errand), .id(operation))
+        BoundStatement(dropEntry, .id(errand), .id(operation))
     }
 }
 
@@ -58,4 +58,4 @@ private let stepFailed = Statement(
     (SELECT 1 FROM outbox o WHERE o.challenge_id = ? AND o.kind = ? AND o.id <> ? AND o.dead_at IS NULL) AND
     """ + StepSettlement.settled)
 
-private let dropErrand = Statement("DELETE FROM outbox WHERE id = ? AND" + StepSettlement.settled)
+private let dropEntry = Statement("DELETE FROM outbox WHERE id = ? AND" + StepSettlement.settled)

@@ -9,7 +9,7 @@ extension Store {
         let writes = [
             BoundStatement(Locks.hold, .id(phone.user)),
             BoundStatement(
-                auditReport, .id(operation), .moment(report.at), .id(phone.id), .blob(phone.key), .id(phone.user),
+                auditReport, .id(operation), .timestamp(report.at), .id(phone.id), .blob(phone.key), .id(phone.user),
                 .id(report.challenge)),
         ]
         let change = Change(
@@ -66,7 +66,7 @@ struct AnswerEffects {
         } else {
             let limit = SQLValue.integer(Int64(closing.guesses ?? Policy.guessLimits.upperBound))
             change = [
-                BoundStatement(countFailure, values: [.moment(at), .id(phone.id)] + mine),
+                BoundStatement(countFailure, values: [.timestamp(at), .id(phone.id)] + mine),
                 BoundStatement(lock, values: [.id(own), .id(phone.user), .id(phone.id), limit] + mine),
             ]
         }
@@ -87,14 +87,14 @@ struct AnswerEffects {
     }
 
     var after: [BoundStatement] {
-        let now = SQLValue.moment(at)
+        let now = SQLValue.timestamp(at)
         var steps = change
         let changed: [SQLValue] = [.id(user), .id(own)]
         steps.append(
             BoundStatement(Locks.endOpen, values: [.word(reason), now, .id(operation), .id(user), now] + changed))
         steps.append(Steps.skip(of: user, at: at, by: operation))
-        steps.append(BoundStatement(Locks.dropErrands, .id(user), .id(operation)))
-        steps.append(LoginDecidedRows.told(of: user, at: at, as: operation))
+        steps.append(BoundStatement(Locks.dropEntries, .id(user), .id(operation)))
+        steps.append(LoginDecidedRows.insertLoginDecided(of: user, at: at, as: operation))
         steps.append(Locks.auditEnded(user, reason, at: at, as: operation))
         steps.append(
             BoundStatement(
@@ -115,7 +115,7 @@ struct AnswerEffects {
 
     var reads: [BoundStatement] {
         [
-            BoundStatement(happenedNow, .id(own), .moment(at)),
+            BoundStatement(happenedNow, .id(own), .timestamp(at)),
             BoundStatement(othersEnded, .id(user), .id(operation), .id(challenge)),
         ]
     }

@@ -30,7 +30,7 @@ extension Store: AnswerStore {
         -> ChallengeEndResult?
     {
         let life = closing.life
-        let now = SQLValue.moment(closing.at)
+        let now = SQLValue.timestamp(closing.at)
         let end: [SQLValue] = [
             .word(life.state), .word(life.decision), .word(life.reason), .word(closing.factor), .word(closing.proof),
             .id(closing.device?.id), .text(closing.receipt), .word(closing.uv), now, .id(operation),
@@ -71,8 +71,8 @@ extension Store: AnswerStore {
                 writes.append(BoundStatement(forgetFailures, values: [.id(phone.id)] + mine))
             }
         }
-        writes.append(BoundStatement(dropErrands, values: [.id(closing.challenge)] + mine))
-        writes.append(LoginDecidedRows.told(closing.challenge, at: closing.at, as: operation))
+        writes.append(BoundStatement(dropEntries, values: [.id(closing.challenge)] + mine))
+        writes.append(LoginDecidedRows.insertLoginDecided(closing.challenge, at: closing.at, as: operation))
         let outcome = life.decision?.rawValue ?? life.reason?.rawValue
         writes.append(
             BoundStatement(auditEnd, values: [.id(operation), now, .text("\(closing.event)"), .text(outcome)] + mine))
@@ -95,7 +95,7 @@ extension Store: AnswerStore {
             "meant",
             reads: [
                 BoundStatement(closedBy, .id(operation), .id(user)),
-                BoundStatement(newestBy, .id(user), .moment(begun)),
+                BoundStatement(newestBy, .id(user), .timestamp(begun)),
             ])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
@@ -104,7 +104,7 @@ extension Store: AnswerStore {
             })
     }
 
-    public func standing(of device: DeviceID) async throws(StoreFailure) -> AnswerEligibility? {
+    public func eligibility(of device: DeviceID) async throws(StoreFailure) -> AnswerEligibility? {
         try await run(
             Query(script: Script("standing", reads: [BoundStatement(standingOfDevice, .id(device))])) {
                 rows throws(StoreFailure) in
@@ -115,12 +115,12 @@ extension Store: AnswerStore {
             })
     }
 
-    public func noteRefused(_ refused: RefusedDecision, as operation: Operation) async throws(StoreFailure) {
+    public func recordRefusal(_ refused: RefusedDecision, as operation: Operation) async throws(StoreFailure) {
         let change = Change(
             "refused", operation,
             [
                 BoundStatement(
-                    auditRefused, .id(operation), .moment(refused.at), .id(refused.website), .id(refused.user),
+                    auditRefused, .id(operation), .timestamp(refused.at), .id(refused.website), .id(refused.user),
                     .id(refused.challenge), .id(refused.device), .word(refused.fault))
             ])
         try await run(Query(change: change) { _ in () })
@@ -223,8 +223,8 @@ private let forgetFailures = Statement(
     (SELECT 1 FROM challenge c WHERE c.id = ? AND c.operation = ? AND c.number IS NOT NULL)
     """)
 
-private let dropErrands = Statement(
-    "DELETE FROM outbox WHERE challenge_id = ? AND" + OutboxRows.butCallbacks + " AND" + ChallengeEnds.ended)
+private let dropEntries = Statement(
+    "DELETE FROM outbox WHERE challenge_id = ? AND" + OutboxRows.exceptWebhooks + " AND" + ChallengeEnds.ended)
 
 private let auditEnd = Statement(
     Audit.columns + """

@@ -13,7 +13,7 @@ extension Store: CodeStore {
         let script = Script(
             "codes", rows: relied,
             reads: [
-                BoundStatement(activeOfUser, .id(user)), BoundStatement(sentFor, .id(challenge), .moment(now)),
+                BoundStatement(activeOfUser, .id(user)), BoundStatement(sentFor, .id(challenge), .timestamp(now)),
                 BoundStatement(unusedRecovery, .id(user), .blob(recovery)),
                 BoundStatement(Audit.happened, .id(operation)),
                 BoundStatement(lockoutOfUser, .id(user)),
@@ -60,11 +60,11 @@ extension UsedCode {
 
     /// Behind the values of an end: what must still be true.
     func ends(_ closing: ChallengeEnd, _ end: [SQLValue]) -> BoundStatement {
-        let known: [SQLValue] = [.moment(closing.at), .id(factor), .integer(Int64(failures))]
+        let known: [SQLValue] = [.timestamp(closing.at), .id(factor), .integer(Int64(failures))]
         switch kind {
         case .own(let counter, _): return BoundStatement(endByOwn, values: end + known + [.integer(counter)])
         case .sent(let counter):
-            return BoundStatement(endBySent, values: end + known + [.integer(counter), .moment(closing.at)])
+            return BoundStatement(endBySent, values: end + known + [.integer(counter), .timestamp(closing.at)])
         case .recovery(let digest): return BoundStatement(endByRecovery, values: end + known + [.blob(digest)])
         }
     }
@@ -77,7 +77,7 @@ extension UsedCode {
             return [BoundStatement(moveCounter, values: [.integer(next), .id(factor)] + mine)] + forgets
         case .sent: return forgets
         case .recovery(let digest):
-            return [BoundStatement(useRecovery, values: [.moment(closing.at), .id(user), .blob(digest)] + mine)]
+            return [BoundStatement(useRecovery, values: [.timestamp(closing.at), .id(user), .blob(digest)] + mine)]
                 + forgets
         }
     }

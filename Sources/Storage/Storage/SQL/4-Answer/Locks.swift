@@ -38,7 +38,7 @@ public enum Locks {
         let mine: [SQLValue] = [.id(user), .id(operation)]
         return [
             BoundStatement(forgetFailures, values: [.id(user)] + mine),
-            BoundStatement(auditUnlock, values: [.id(operation), .moment(now), .word(doer)] + mine),
+            BoundStatement(auditUnlock, values: [.id(operation), .timestamp(now), .word(doer)] + mine),
         ]
     }
 
@@ -55,14 +55,15 @@ public enum Locks {
                 "lock", operation, rows: rows,
                 [
                     BoundStatement(hold, .id(user)),
-                    BoundStatement(auditLock, .id(operation), .moment(now), .word(ChangeAuthor.operator), .id(user)),
+                    BoundStatement(auditLock, .id(operation), .timestamp(now), .word(ChangeAuthor.operator), .id(user)),
                     BoundStatement(lockByHand, values: [.id(operation)] + mine),
                     BoundStatement(
                         endOpen,
-                        values: [.word(Reason.locked), .moment(now), .id(operation), .id(user), .moment(now)] + mine),
+                        values: [.word(Reason.locked), .timestamp(now), .id(operation), .id(user), .timestamp(now)]
+                            + mine),
                     Steps.skip(of: user, at: now, by: operation),
-                    BoundStatement(dropErrands, .id(user), .id(operation)),
-                    LoginDecidedRows.told(of: user, at: now, as: operation),
+                    BoundStatement(dropEntries, .id(user), .id(operation)),
+                    LoginDecidedRows.insertLoginDecided(of: user, at: now, as: operation),
                     auditEnded(user, .locked, at: now, as: operation),
                 ]
                     + AccountEventRows.steps(
@@ -91,16 +92,16 @@ public enum Locks {
     static func auditEnded(_ user: UserID, _ reason: Reason, at now: Timestamp, as operation: Operation)
         -> BoundStatement
     {
-        BoundStatement(auditEndedOf, .moment(now), .id(user), .id(operation), .word(reason))
+        BoundStatement(auditEndedOf, .timestamp(now), .id(user), .id(operation), .word(reason))
     }
 
-    static let dropErrands = Statement(
+    static let dropEntries = Statement(
         """
         DELETE /*M! o */ FROM outbox
         /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE */
         /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
         c.user_id = ? AND c.operation = ? /*S! ) */ AND
-        """ + OutboxRows.butCallbacks)
+        """ + OutboxRows.exceptWebhooks)
 }
 
 /// What a user called fraud stays a freeze.

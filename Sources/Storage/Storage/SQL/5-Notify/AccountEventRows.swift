@@ -19,18 +19,19 @@ enum AccountEventRows {
         func values(_ kind: String, _ more: SQLValue...) -> [SQLValue] {
             let id = id(of: announcement, kind, operation)
             let audit: [SQLValue] = [.id(user), .id(noted ?? operation.id), .text(event)]
-            return [.id(id), .word(announcement), .id(device), .moment(now)] + more + audit
+            return [.id(id), .word(announcement), .id(device), .timestamp(now)] + more + audit
         }
         return [
             BoundStatement(
-                toWebsite, values: values("callback", .moment(now + WebhookRows.life), .moment(now), .id(challenge))),
-            BoundStatement(toUser, values: values("mail", .moment(now + life), .moment(now))),
+                toWebsite,
+                values: values("callback", .timestamp(now + WebhookRows.life), .timestamp(now), .id(challenge))),
+            BoundStatement(toUser, values: values("mail", .timestamp(now + life), .timestamp(now))),
         ]
     }
 
     /// The rows that `steps` writes. Their ids follow from the operation: nobody knows them before.
     static func rows(_ announcement: AccountEvent, as operation: Operation) -> [SignedRows] {
-        ["callback", "mail"].map { .errand(id(of: announcement, $0, operation)).signed }
+        ["callback", "mail"].map { .entry(id(of: announcement, $0, operation)).signed }
     }
 
     private static func id(of announcement: AccountEvent, _ kind: String, _ operation: Operation) -> OutboxEntryID {

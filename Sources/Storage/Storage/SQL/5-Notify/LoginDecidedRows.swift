@@ -5,27 +5,29 @@ import World
 /// whatever drops the errands of that challenge. A challenge ends once, so its own id is the row's, whatever ended it.
 enum LoginDecidedRows {
     /// Of this challenge, if this very change has ended it. Websites without a callback get no row.
-    static func told(_ challenge: ChallengeID, at now: Timestamp, as operation: Operation) -> BoundStatement {
+    static func insertLoginDecided(_ challenge: ChallengeID, at now: Timestamp, as operation: Operation)
+        -> BoundStatement
+    {
         BoundStatement(toldOne, values: times(now) + [.id(challenge), .id(operation)])
     }
 
     /// Of the challenges of a user that this very change ended at that moment.
-    static func told(of user: UserID, at now: Timestamp, as operation: Operation) -> BoundStatement {
-        BoundStatement(toldOfUser, values: times(now) + [.id(user), .moment(now), .id(operation)])
+    static func insertLoginDecided(of user: UserID, at now: Timestamp, as operation: Operation) -> BoundStatement {
+        BoundStatement(toldOfUser, values: times(now) + [.id(user), .timestamp(now), .id(operation)])
     }
 
-    /// The row that `told` writes of this challenge.
+    /// The row that `insertLoginDecided` writes of this challenge.
     static func row(_ challenge: ChallengeID, as operation: Operation) -> SignedRows {
         .decided(challenge, by: operation).lenient
     }
 
-    /// The rows that `told` writes of the challenges of a user.
+    /// The rows that `insertLoginDecided` writes of the challenges of a user.
     static func rows(of user: UserID, at now: Timestamp, as operation: Operation) -> SignedRows {
         .decided(of: user, at: now, by: operation).lenient
     }
 
     private static func times(_ now: Timestamp) -> [SQLValue] {
-        [.moment(now), .moment(now + WebhookRows.life), .moment(now)]
+        [.timestamp(now), .timestamp(now + WebhookRows.life), .timestamp(now)]
     }
 }
 

@@ -6,7 +6,7 @@ extension Store: PendingStore {
     public func pending(of user: UserID, at now: Timestamp) async throws(StoreFailure) -> [Pending] {
         let script = Script(
             "pending", rows: [.openChallenges(of: user, at: now)],
-            reads: [BoundStatement(openOfUser, .id(user), .moment(now), .moment(now))])
+            reads: [BoundStatement(openOfUser, .id(user), .timestamp(now), .timestamp(now))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 var pending: [Pending] = []
@@ -14,15 +14,15 @@ extension Store: PendingStore {
                     pending.append(
                         Pending(
                             challenge: try row.id(0), nonce: try row.blob(1), context: try row.blob(2),
-                            askedAt: try row.moment(4), expiresAt: try row.moment(3),
+                            askedAt: try row.timestamp(4), expiresAt: try row.timestamp(3),
                             policy: try row.text(6), unseen: try row.optionalWord(5)))
                 }
                 return pending
             })
     }
 
-    public func see(_ challenge: ChallengeID, at now: Timestamp) async throws(StoreFailure) {
-        let script = Script("see", writes: [BoundStatement(stepSeen, .moment(now), .id(challenge), .id(challenge))])
+    public func markSeen(_ challenge: ChallengeID, at now: Timestamp) async throws(StoreFailure) {
+        let script = Script("see", writes: [BoundStatement(stepSeen, .timestamp(now), .id(challenge), .id(challenge))])
         try await run(Query(script: script) { _ in () })
     }
 }

@@ -15,8 +15,8 @@ enum WebhookRows {
 }
 
 extension Store: WebhookStore {
-    public func websitesToCall(at now: Timestamp) async throws(StoreFailure) -> [DueEndpoint] {
-        let script = Script("websites to call", reads: [BoundStatement(websitesWithDue, .moment(now))])
+    public func dueEndpoints(at now: Timestamp) async throws(StoreFailure) -> [DueEndpoint] {
+        let script = Script("websites to call", reads: [BoundStatement(websitesWithDue, .timestamp(now))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 var websites: [DueEndpoint] = []
@@ -34,14 +34,14 @@ extension Store: WebhookStore {
             })
     }
 
-    public func claimCalls(_ claim: WebhookLease) async throws(StoreFailure) -> ClaimedRows<WebhookRow> {
+    public func leaseWebhooks(_ claim: WebhookLease) async throws(StoreFailure) -> ClaimedRows<WebhookRow> {
         let taken = try await run(WebhookRows.take(claim))
         return try await read(taken, together: WebhookRows.taken(claim, rows: .claimed(claim.id))) {
             WebhookRows.taken(claim, $0, rows: .called($0))
         }
     }
 
-    public func callBacklog(at now: Timestamp) async throws(StoreFailure) -> WebhookBacklog {
+    public func webhookBacklog(at now: Timestamp) async throws(StoreFailure) -> WebhookBacklog {
         let script = Script(
             "call backlog",
             reads: [BoundStatement(oldestDue), BoundStatement(countDead), BoundStatement(countWebsites)])
@@ -62,10 +62,10 @@ extension WebhookRows {
             "claim calls",
             writes: [
                 BoundStatement(
-                    takeDue, .id(claim.relay), .id(claim.id), .moment(claim.leasedUntil), .id(claim.website),
-                    .moment(claim.now), .id(claim.website), .id(claim.relay), .integer(Int64(claim.limit)))
+                    takeDue, .id(claim.relay), .id(claim.id), .timestamp(claim.leasedUntil), .id(claim.website),
+                    .timestamp(claim.now), .id(claim.website), .id(claim.relay), .integer(Int64(claim.limit)))
             ], reads: [BoundStatement(idsOfClaimed, .id(claim.id))])
-        return Query(script: script) { rows in rows[0].errands }
+        return Query(script: script) { rows in rows[0].entries }
     }
 
     /// Reads what was leased.
@@ -93,24 +93,24 @@ extension WebhookRows {
 extension [SignedRows] {
     /// Everything that the calls of a claim tell.
     fileprivate static func claimed(_ claim: OperationID) -> [SignedRows] {
-        [.errands(claimed: claim), .users(claimed: claim), .challenges(claimed: claim), .devices(claimed: claim)]
+        [.entries(claimed: claim), .users(claimed: claim), .challenges(claimed: claim), .devices(claimed: claim)]
     }
 
     /// Everything that one call tells.
     fileprivate static func called(_ call: OutboxEntryID) -> [SignedRows] {
-        [.errand(call), .user(of: call), .challenge(of: call), .device(of: call)]
+        [.entry(call), .user(of: call), .challenge(of: call), .device(of: call)]
     }
 }
 
 extension Rows {
     /// The ids of rows of the outbox. A row whose key is no id is nobody's: nothing could name it.
-    var errands: [OutboxEntryID] { compactMap { try? $0.id(0) } }
+    var entries: [OutboxEntryID] { compactMap { try? $0.id(0) } }
 }
 
 extension Row {
     fileprivate func callableWebsite() throws(StoreFailure) -> DueEndpoint {
         let tries = Int(try integer(2))
-        let state = try optionalMoment(1).map { WebhookHealth.State.failing(since: $0, tries: tries) }
+        let state = try optionalMoment(1).map { WebhookHealth.State.failing(since: $0, attempts: tries) }
         return DueEndpoint(
             id: try id(0), standing: WebhookHealth(state ?? .working),
             place: EndpointRevision(url: try text(3), operation: try id(4)))
@@ -128,7 +128,7 @@ extension Row {
                     id: id, name: try optionalText(14), platform: try word(15), publicKey: try optionalBlob(16),
                     binding: try optionalText(17))
             },
-            createdAt: try moment(9), expiresAt: try moment(10), failures: Int(try integer(11)),
+            createdAt: try timestamp(9), expiresAt: try timestamp(10), failures: Int(try integer(11)),
             place: Int(try integer(12)))
     }
 }

@@ -14,20 +14,21 @@ extension Store {
             let reason = index == 0 ? settled.reason : nil
             switch effect {
             case .delivered(let call): writes.append(BoundStatement(dropArrived, .id(call)))
-            case .again(let call, let due, let failures):
-                writes.append(putBack(call, at: due, failures, reason, settled))
-                writes.append(BoundStatement(delayFollowers, .moment(due), .id(call), .moment(due)))
-            case .shelved(let call, let failures):
-                writes.append(putBack(call, at: settled.at, failures, reason, settled))
+            case .retry(let call, let due, let failures):
+                writes.append(requeue(call, at: due, failures, reason, settled))
+                writes.append(BoundStatement(delayFollowers, .timestamp(due), .id(call), .timestamp(due)))
+            case .suspended(let call, let failures):
+                writes.append(requeue(call, at: settled.at, failures, reason, settled))
             case .dead(let call, let failures):
                 let id: OperationID = operation.identifier("callback.dead \(call.text)")
                 let held: [SQLValue] = [.id(call), .id(settled.relay)]
                 writes.append(
                     BoundStatement(
                         auditDead,
-                        values: [.id(id), .moment(settled.at), .text(reason.map { String($0.prefix(32)) })] + held))
+                        values: [.id(id), .timestamp(settled.at), .text(reason.map { String($0.prefix(32)) })] + held))
                 writes.append(
-                    BoundStatement(die, values: [.moment(settled.at), .integer(Int64(failures)), .text(reason)] + held))
+                    BoundStatement(
+                        die, values: [.timestamp(settled.at), .integer(Int64(failures)), .text(reason)] + held))
             case .disabled(let reason): writes += EndpointHealthRows.disabled(settled, reason, noted: mark)
             case .recovered: break
             }
@@ -38,33 +39,33 @@ extension Store {
         return hasDisabled
     }
 
-    private func putBack(
+    private func requeue(
         _ call: OutboxEntryID, at due: Timestamp, _ failures: Int, _ reason: String?, _ settled: WebhookSettlement
     ) -> BoundStatement {
         BoundStatement(
-            letGo, .integer(Int64(failures)), .moment(due), .text(reason), .id(call), .id(settled.relay),
+            releaseEntry, .integer(Int64(failures)), .timestamp(due), .text(reason), .id(call), .id(settled.relay),
             .integer(Int64(failures)))
     }
 
     /// That it works is written last: where this ends halfway, it counts as failing still, and the next call that arrives
     /// begins anew. What has arrived has, however that is.
     private func recover(_ settled: WebhookSettlement) async {
-        guard (try? await hasten(settled.website, at: settled.at)) != nil else { return }
+        guard (try? await makeDue(settled.website, at: settled.at)) != nil else { return }
         _ = try? await run(Script("website works", writes: [BoundStatement(works, .id(settled.website))]))
     }
 
-    private func hasten(_ website: WebsiteID, at now: Timestamp) async throws(StoreFailure) {
+    private func makeDue(_ website: WebsiteID, at now: Timestamp) async throws(StoreFailure) {
         var next: Timestamp? = WebhookRows.farthest
-        for _ in 0..<WebhookRows.mostHastened {
+        for _ in 0..<WebhookRows.makeDueLimit {
             guard let upTo = next else { return }
-            next = try await run(WebhookRows.hasten(website, at: now, upTo: upTo))
+            next = try await run(WebhookRows.makeDue(website, at: now, upTo: upTo))
         }
     }
 }
 
 extension WebhookRows {
     /// So often at most, however much there is.
-    static let mostHastened = 1000
+    static let makeDueLimit = 1000
 
     /// Where hastening begins. Nothing is for later than that.
     static let farthest = Timestamp(seconds: 253_402_300_799)
@@ -76,12 +77,12 @@ extension WebhookRows {
     /// before: what fails anew meanwhile is mostly for later than that, and is not met again and again.
     ///
     /// - Returns: up to where to go on; nil where nothing is left.
-    static func hasten(_ website: WebsiteID, at now: Timestamp, upTo: Timestamp) -> Query<Timestamp?> {
-        let which: [SQLValue] = [.id(website), .moment(now), .moment(upTo)]
+    static func makeDue(_ website: WebsiteID, at now: Timestamp, upTo: Timestamp) -> Query<Timestamp?> {
+        let which: [SQLValue] = [.id(website), .timestamp(now), .timestamp(upTo)]
         let script = Script(
-            "hasten calls", writes: [BoundStatement(hastenSome, values: [.moment(now), .moment(now)] + which)],
+            "hasten calls", writes: [BoundStatement(hastenSome, values: [.timestamp(now), .timestamp(now)] + which)],
             reads: [BoundStatement(furthest, values: which)])
-        return Query(script: script) { rows throws(StoreFailure) in try rows[0].first?.moment(0) }
+        return Query(script: script) { rows throws(StoreFailure) in try rows[0].first?.timestamp(0) }
     }
 }
 
@@ -95,7 +96,7 @@ private enum EndpointHealthRows {
             guard let (call, failures) = settled.effects.first?.failed else { return [] }
             return [
                 BoundStatement(
-                    fails, .moment(settled.at), .id(settled.website), .id(call), .id(settled.relay),
+                    fails, .timestamp(settled.at), .id(settled.website), .id(call), .id(settled.relay),
                     .integer(Int64(failures)), .text(settled.url))
             ]
         }
@@ -105,11 +106,11 @@ private enum EndpointHealthRows {
     static func disabled(_ settled: WebhookSettlement, _ reason: WebhookHealth.Reason, noted mark: OperationID)
         -> [BoundStatement]
     {
-        let (website, now) = (SQLValue.id(settled.website), SQLValue.moment(settled.at))
+        let (website, now) = (SQLValue.id(settled.website), SQLValue.timestamp(settled.at))
         return [
             BoundStatement(
                 disable, .word(reason), now, .id(mark), website, .bool(reason != .failures),
-                .moment(settled.at - WebhookHealth.patience), .integer(Int64(WebhookHealth.fewestTries)),
+                .timestamp(settled.at - WebhookHealth.timeout), .integer(Int64(WebhookHealth.fewestTries)),
                 .text(settled.url), .id(mark)),
             BoundStatement(auditDisabled, .id(mark), now, website, .id(mark)),
         ]
@@ -124,7 +125,7 @@ extension WebhookSettlement.Effect {
     /// Of a failed try, and how many there were with it.
     fileprivate var failed: (call: OutboxEntryID, failures: Int)? {
         switch self {
-        case .again(let call, _, let failures), .dead(let call, let failures), .shelved(let call, let failures):
+        case .retry(let call, _, let failures), .dead(let call, let failures), .suspended(let call, let failures):
             (call, failures)
         case .delivered, .disabled, .recovered: nil
         }
@@ -134,7 +135,7 @@ extension WebhookSettlement.Effect {
 /// Whoever has it in hand by now: it has arrived.
 private let dropArrived = Statement("DELETE FROM outbox WHERE id = ? AND kind = '\(WebhookRows.kind)'")
 
-private let letGo = Statement(
+private let releaseEntry = Statement(
     """
     UPDATE outbox SET attempts = ?, call_at = ?, reason = coalesce(?, reason), holder = NULL, claim = NULL
     WHERE id = ? AND kind = '\(WebhookRows.kind)' AND dead_at IS NULL AND holder = ? AND attempts <= ?

@@ -61,7 +61,7 @@ public enum Accounts {
                 email: try row.optionalText(3), phone: try row.optionalText(4), displayName: try row.optionalText(5),
                 language: try row.optionalText(6), state: try row.word(7), stoppedBy: try row.optionalWord(10),
                 provedAt: try row.optionalMoment(8),
-                createdAt: try row.moment(9), challenge: try rows[1].first?.accountChallenge(), devices: devices,
+                createdAt: try row.timestamp(9), challenge: try rows[1].first?.accountChallenge(), devices: devices,
                 factors: factors, codes: try row.codeLockout(11))
         }
     }
@@ -81,8 +81,8 @@ extension Row {
             id: try id(0),
             life: ChallengeLife(
                 state: try word(1), decision: try optionalWord(2), reason: try optionalWord(3),
-                expiresAt: try moment(4)),
-            askedAt: try moment(5))
+                expiresAt: try timestamp(4)),
+            askedAt: try timestamp(5))
     }
 
     fileprivate func accountDevice() throws(StoreFailure) -> Accounts.Device {

@@ -82,7 +82,7 @@ public enum FactorImport {
         let mine: [SQLValue] = [.id(new.user), .id(operation)]
         let traits: [SQLValue] = [
             .id(new.id), .blob(new.secret), .text(new.sealedBy), .word(new.algorithm), .integer(Int64(new.digits)),
-            new.period.map { .integer(Int64($0)) } ?? .null, .moment(new.createdAt), .moment(new.createdAt),
+            new.period.map { .integer(Int64($0)) } ?? .null, .timestamp(new.createdAt), .timestamp(new.createdAt),
             .id(operation),
         ]
         let counter = SQLValue.integer(new.counter)
@@ -103,9 +103,9 @@ public enum FactorImport {
                             + [.id(new.user), .word(new.kind)] + mine),
                     BoundStatement(insertFactor, values: [.word(new.kind), counter] + traits + mine),
                     BoundStatement(
-                        auditImport, .id(operation), .moment(new.createdAt), .word(new.kind), .id(new.user),
+                        auditImport, .id(operation), .timestamp(new.createdAt), .word(new.kind), .id(new.user),
                         .id(operation)),
-                    BoundStatement(prove, values: [.moment(new.createdAt)] + mine),
+                    BoundStatement(prove, values: [.timestamp(new.createdAt)] + mine),
                 ])
         ) { rows in rows.happened }
     }

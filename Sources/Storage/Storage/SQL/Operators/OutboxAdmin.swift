@@ -73,14 +73,14 @@ public enum OutboxAdmin {
             .integer(Int64(wanted.limit)))
         return Query(script: Script("outbox", reads: [step])) { rows throws(StoreFailure) in
             var list: [Row] = []
-            for row in rows[0] { list.append(try row.errand()) }
+            for row in rows[0] { list.append(try row.entry()) }
             return list
         }
     }
 
     public static func row(_ id: OutboxEntryID) -> Query<Row?> {
         Query(script: Script("outbox", reads: [BoundStatement(rowByID, .id(id))])) { rows throws(StoreFailure) in
-            try rows[0].first?.errand()
+            try rows[0].first?.entry()
         }
     }
 
@@ -88,19 +88,19 @@ public enum OutboxAdmin {
     /// genuine stays dead: no relay would send it.
     public static func replay(_ id: OutboxEntryID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
-            "replay", rows: [.errand(id).signed], operation,
-            BoundStatement(auditReplay, .id(operation), .moment(now), .id(id)),
+            "replay", rows: [.entry(id).signed], operation,
+            BoundStatement(auditReplay, .id(operation), .timestamp(now), .id(id)),
             BoundStatement(
-                revive, .moment(now), .moment(now + AccountEventRows.life), .id(id), .id(operation)),
+                revive, .timestamp(now), .timestamp(now + AccountEventRows.life), .id(id), .id(operation)),
             BoundStatement(
-                reviveCall, .moment(now), .moment(now + WebhookRows.life), .id(id), .id(operation)))
+                reviveWebhook, .timestamp(now), .timestamp(now + WebhookRows.life), .id(id), .id(operation)))
     }
 
     /// Takes a row out that does not go with its login; false where there is none.
     public static func drop(_ id: OutboxEntryID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
             "drop", rows: [], operation,
-            BoundStatement(auditDrop, .id(operation), .moment(now), .id(id)), StepSettlement.drop(id, as: operation))
+            BoundStatement(auditDrop, .id(operation), .timestamp(now), .id(id)), StepSettlement.drop(id, as: operation))
     }
 
     private static func change(
@@ -111,7 +111,7 @@ public enum OutboxAdmin {
 }
 
 extension Row {
-    fileprivate func errand() throws(StoreFailure) -> OutboxAdmin.Row {
+    fileprivate func entry() throws(StoreFailure) -> OutboxAdmin.Row {
         OutboxAdmin.Row(
             id: try id(0), kind: try text(1), event: try optionalText(2), website: try optionalText(3),
             username: try optionalText(4), challenge: try optionalID(5), createdAt: try optionalMoment(6),
@@ -139,15 +139,15 @@ private let rows = Statement(
         """)
 private let rowByID = Statement(columns + " WHERE o.id = ?")
 
-private let ofErrand =
+private let ofEntry =
     " u.website_id, u.id, o.challenge_id, o.device_id, o.event, NULL FROM outbox o LEFT JOIN user u ON u.id = o.user_id"
 
 private let auditReplay = Statement(
-    Audit.columns + " SELECT ?, ?, 'outbox.replayed'," + ofErrand + " WHERE o.id = ? AND o.dead_at IS NOT NULL"
+    Audit.columns + " SELECT ?, ?, 'outbox.replayed'," + ofEntry + " WHERE o.id = ? AND o.dead_at IS NOT NULL"
         + Audit.once)
 
 private let auditDrop = Statement(
-    Audit.columns + " SELECT ?, ?, 'outbox.dropped'," + ofErrand
+    Audit.columns + " SELECT ?, ?, 'outbox.dropped'," + ofEntry
         + " WHERE o.id = ? AND (o.challenge_id IS NULL OR o.kind = 'callback' OR o.dead_at IS NOT NULL)" + Audit.once)
 
 private let revive = Statement(
@@ -156,7 +156,7 @@ private let revive = Statement(
     WHERE id = ? AND kind <> 'callback' AND
     """ + StepSettlement.settled)
 
-private let reviveCall = Statement(
+private let reviveWebhook = Statement(
     """
     UPDATE outbox SET dead_at = NULL, attempts = 0, holder = NULL, claim = NULL, call_at = ?, expires_at = ?
     WHERE id = ? AND kind = 'callback' AND

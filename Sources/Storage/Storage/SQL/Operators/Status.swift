@@ -25,7 +25,7 @@ public struct StoreStatus: Sendable, Equatable {
         script: Script(
             "status",
             reads: [
-                BoundStatement(countWebsites), BoundStatement(countRelays), BoundStatement(countErrands),
+                BoundStatement(countWebsites), BoundStatement(countRelays), BoundStatement(countEntries),
                 BoundStatement(countDisabled),
             ])
     ) { rows throws(StoreFailure) in
@@ -52,7 +52,7 @@ private let countDisabled = Statement(
         + "WHERE cb.state = 'disabled' AND w.callback IS NOT NULL")
 
 /// What is shelved is not due at any time.
-private let countErrands = Statement(
+private let countEntries = Statement(
     """
     SELECT o.kind, count(CASE WHEN cb.website_id IS NULL THEN coalesce(o.due_at, o.call_at) END),
     min(CASE WHEN cb.website_id IS NULL THEN coalesce(o.due_at, o.call_at) END), count(o.dead_at),

@@ -31,7 +31,7 @@ public enum WebhookEndpoints {
         public let sealed: [UInt8]
         /// Until when a second secret is valid, too.
         public let formerUntil: Timestamp?
-        public let standing: WebhookHealth
+        public let health: WebhookHealth
         /// What the website is still to be told, and since when it was to be told the oldest of it.
         public let waiting: Int64
         public let oldest: Timestamp?
@@ -41,11 +41,11 @@ public enum WebhookEndpoints {
 
     /// Nil for a website without a callback.
     public static func find(_ website: WebsiteID) -> Query<View?> {
-        let reads = [BoundStatement(callback, .id(website)), BoundStatement(countCalls, .id(website))]
+        let reads = [BoundStatement(callback, .id(website)), BoundStatement(countWebhooks, .id(website))]
         return Query(script: Script("callback", reads: reads)) { rows throws(StoreFailure) in
             guard let row = rows[0].first, let counts = rows[1].first else { return nil }
             return View(
-                sealed: try row.blob(0), formerUntil: try row.optionalMoment(1), standing: try row.standing(2),
+                sealed: try row.blob(0), formerUntil: try row.optionalMoment(1), health: try row.health(2),
                 waiting: try counts.integer(0), oldest: try counts.optionalMoment(1), dead: try counts.integer(2))
         }
     }
@@ -60,7 +60,7 @@ public enum WebhookEndpoints {
         change(
             "rotate", website, "callback.rotated", at: now, as: operation,
             BoundStatement(
-                changeSecrets, .blob(new.sealed), .text(new.sealedBy), .moment(formerUntil), .id(operation),
+                changeSecrets, .blob(new.sealed), .text(new.sealedBy), .timestamp(formerUntil), .id(operation),
                 .id(website), .blob(old)))
     }
 
@@ -68,10 +68,10 @@ public enum WebhookEndpoints {
     public static func disable(_ website: WebsiteID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
             "disable", website, "callback.disabled", at: now, as: operation,
-            BoundStatement(stop, .word(WebhookHealth.Reason.operator), .moment(now), .id(operation), .id(website)))
+            BoundStatement(stop, .word(WebhookHealth.Reason.operator), .timestamp(now), .id(operation), .id(website)))
     }
 
-    /// It begins anew, with all the patience there is; `hasten` goes before it. False where it is not disabled.
+    /// It begins anew, with all the patience there is; `makeDue` goes before it. False where it is not disabled.
     public static func enable(_ website: WebsiteID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
             "enable", website, "callback.enabled", at: now, as: operation,
@@ -80,11 +80,11 @@ public enum WebhookEndpoints {
 
     /// Of what waits for later all is due now, some at a time: up to `farthest` first, then up to what each says, so often
     /// at most, until it says nil.
-    public static func hasten(_ website: WebsiteID, at now: Timestamp, upTo: Timestamp) -> Query<Timestamp?> {
-        WebhookRows.hasten(website, at: now, upTo: upTo)
+    public static func makeDue(_ website: WebsiteID, at now: Timestamp, upTo: Timestamp) -> Query<Timestamp?> {
+        WebhookRows.makeDue(website, at: now, upTo: upTo)
     }
 
-    public static let mostHastened = WebhookRows.mostHastened
+    public static let makeDueLimit = WebhookRows.makeDueLimit
     public static let farthest = WebhookRows.farthest
 
     /// Has what nobody tries any more tried again, as if it had been written just now; noted, once, in front of the rows.
@@ -96,7 +96,7 @@ public enum WebhookEndpoints {
 
     /// How many there are of these, no younger than `since`, that died up to now.
     public static func countDead(_ website: WebsiteID, since: Timestamp?, until now: Timestamp) -> Query<Int64> {
-        let read = BoundStatement(deadCalls, .id(website), .moment(now), .moment(since), .moment(since))
+        let read = BoundStatement(deadWebhooks, .id(website), .timestamp(now), .timestamp(since), .timestamp(since))
         return Query(script: Script("dead calls", reads: [read])) { rows throws(StoreFailure) in
             try rows[0].first?.integer(0) ?? 0
         }
@@ -104,19 +104,19 @@ public enum WebhookEndpoints {
 
     /// Some of these, the others in further transactions: relays come in between. True while there may be more.
     public static func replayDead(_ website: WebsiteID, since: Timestamp?, at now: Timestamp) -> Query<Bool> {
-        let which: [SQLValue] = [.id(website), .moment(now), .moment(since), .moment(since)]
+        let which: [SQLValue] = [.id(website), .timestamp(now), .timestamp(since), .timestamp(since)]
         let script = Script(
             "replay dead",
-            writes: [BoundStatement(revive, values: [.moment(now), .moment(now + WebhookRows.life)] + which)],
-            reads: [BoundStatement(deadCalls, values: which)])
+            writes: [BoundStatement(revive, values: [.timestamp(now), .timestamp(now + WebhookRows.life)] + which)],
+            reads: [BoundStatement(deadWebhooks, values: which)])
         return Query(script: script) { rows throws(StoreFailure) in try rows[0].first?.integer(0) ?? 0 > 0 }
     }
 
     /// Some of what a website without a callback was to be told. True while there may be more.
     public static func drop(_ website: WebsiteID) -> Query<Bool> {
         let script = Script(
-            "drop calls", writes: [BoundStatement(dropCalls, .id(website), .id(website))],
-            reads: [BoundStatement(anyCall, .id(website), .id(website))])
+            "drop calls", writes: [BoundStatement(dropWebhooks, .id(website), .id(website))],
+            reads: [BoundStatement(anyWebhook, .id(website), .id(website))])
         return Query(script: script) { rows in rows.first?.isEmpty == false }
     }
 
@@ -141,29 +141,29 @@ public enum WebhookEndpoints {
         _ step: BoundStatement
     ) -> Query<Bool> {
         let noted = BoundStatement(
-            auditChange, .id(operation), .moment(now), .text(event), .id(website), .id(operation))
+            auditChange, .id(operation), .timestamp(now), .text(event), .id(website), .id(operation))
         return Query(change: Change(name, operation, [step, noted])) { $0.happened }
     }
 
     private static func audit(
         _ event: String, _ website: WebsiteID, at now: Timestamp, as operation: Operation
     ) -> BoundStatement {
-        BoundStatement(auditWord, .id(operation), .moment(now), .text(event), .id(website))
+        BoundStatement(auditWord, .id(operation), .timestamp(now), .text(event), .id(website))
     }
 }
 
 extension Row {
     /// Three columns and one more: state, stopped_by, since, tries.
-    func standing(_ column: Int) throws(StoreFailure) -> WebhookHealth {
+    func health(_ column: Int) throws(StoreFailure) -> WebhookHealth {
         let since = try optionalMoment(column + 2)
         switch try text(column) {
         case "active":
             let tries = try integer(column + 3)
             guard let since, tries > 0 else { return WebhookHealth() }
-            return WebhookHealth(.failing(since: since, tries: Int(tries)))
+            return WebhookHealth(.failing(since: since, attempts: Int(tries)))
         case "disabled":
             let reason: WebhookHealth.Reason = try word(column + 1)
-            return WebhookHealth(.disabled(reason, since: try moment(column + 2)))
+            return WebhookHealth(.disabled(reason, since: try timestamp(column + 2)))
         case let other: throw .internal("column \(column) holds the unknown word \(other)")
         }
     }
@@ -175,13 +175,13 @@ private let callback = Statement(
     JOIN website w ON w.id = cb.website_id WHERE cb.website_id = ? AND w.callback IS NOT NULL
     """)
 
-private let countCalls = Statement(
+private let countWebhooks = Statement(
     "SELECT count(call_at), min(CASE WHEN dead_at IS NULL THEN created_at END), count(dead_at) FROM outbox "
         + "/*M! FORCE INDEX (outbox_call) */ WHERE website_id = ?")
 
 // MARK: With the website
 
-private let ofMine = " EXISTS (SELECT 1 FROM website w WHERE w.id = ? AND w.operation = ?)"
+private let ownOperation = " EXISTS (SELECT 1 FROM website w WHERE w.id = ? AND w.operation = ?)"
 
 private let begin = Statement(
     """
@@ -189,21 +189,21 @@ private let begin = Statement(
     SELECT w.id, ?, ?, 'active', 0, ? FROM website w WHERE w.id = ? AND w.operation = ?
     """)
 
-private let end = Statement("DELETE FROM callback WHERE website_id = ? AND" + ofMine)
+private let end = Statement("DELETE FROM callback WHERE website_id = ? AND" + ownOperation)
 
 /// Of what was tried elsewhere nothing is held against the new place. One that is disabled stays so.
 private let move = Statement(
-    "UPDATE callback SET since = NULL, tries = 0 WHERE website_id = ? AND state = 'active' AND" + ofMine)
+    "UPDATE callback SET since = NULL, tries = 0 WHERE website_id = ? AND state = 'active' AND" + ownOperation)
 
 private let leftovers = "website_id = ? AND EXISTS (SELECT 1 FROM website w WHERE w.id = ? AND w.callback IS NULL)"
 
-private let dropCalls = Statement(
+private let dropWebhooks = Statement(
     """
     DELETE FROM outbox WHERE
     /*M! \(leftovers) LIMIT 500 */
     /*S! rowid IN (SELECT rowid FROM outbox WHERE \(leftovers) LIMIT 500) */
     """)
-private let anyCall = Statement("SELECT 1 FROM outbox WHERE " + leftovers + " LIMIT 1")
+private let anyWebhook = Statement("SELECT 1 FROM outbox WHERE " + leftovers + " LIMIT 1")
 
 // MARK: Of itself
 
@@ -236,7 +236,7 @@ private let auditWord = Statement(
 
 private let dead = "website_id = ? AND dead_at <= ? AND (? IS NULL OR created_at >= ?)"
 
-private let deadCalls = Statement("SELECT count(*) FROM outbox WHERE " + dead)
+private let deadWebhooks = Statement("SELECT count(*) FROM outbox WHERE " + dead)
 
 private let revive = Statement(
     """

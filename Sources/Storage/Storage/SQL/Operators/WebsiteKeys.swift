@@ -14,7 +14,7 @@ extension Websites {
         Query(script: Script("website keys", reads: [BoundStatement(keysOfWebsite, .id(website))])) {
             rows throws(StoreFailure) in
             var keys: [Key] = []
-            for row in rows[0] { keys.append(Key(thumbprint: try row.blob(0), createdAt: try row.moment(1))) }
+            for row in rows[0] { keys.append(Key(thumbprint: try row.blob(0), createdAt: try row.timestamp(1))) }
             return keys
         }
     }
@@ -31,7 +31,7 @@ extension Websites {
                     BoundStatement(
                         thumbprint == nil ? markIfAnyKey : markIfKey, values: [.id(operation), .id(website)] + key),
                     BoundStatement(
-                        auditRight, .id(operation), .moment(now), .text("website.key_revoked"), .id(website),
+                        auditRight, .id(operation), .timestamp(now), .text("website.key_revoked"), .id(website),
                         .id(operation)),
                     BoundStatement(
                         thumbprint == nil ? dropAllKeys : dropKey,
@@ -52,7 +52,7 @@ extension Websites {
                 [
                     BoundStatement(setState, .text(state), .id(operation), .id(website), .text(state)),
                     BoundStatement(
-                        auditRight, .id(operation), .moment(now),
+                        auditRight, .id(operation), .timestamp(now),
                         .text(isDisabled ? "website.disabled" : "website.enabled"), .id(website), .id(operation)),
                 ])
         ) { rows in rows.happened }

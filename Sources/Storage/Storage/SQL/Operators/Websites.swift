@@ -11,7 +11,7 @@ public enum Websites {
         public let displayName: String
         /// JSON of the policies that differ from the installation's.
         public let policy: String
-        public let callback: WebhookEndpoints.New?
+        public let endpoint: WebhookEndpoints.New?
         public let keyThumbprint: [UInt8]
         public let createdAt: Timestamp
 
@@ -23,7 +23,7 @@ public enum Websites {
             self.name = name
             self.displayName = displayName
             self.policy = policy
-            self.callback = callback
+            self.endpoint = callback
             self.keyThumbprint = keyThumbprint
             self.createdAt = createdAt
         }
@@ -34,12 +34,12 @@ public enum Websites {
         public var displayName: String
         /// JSON of the policies that differ from the installation's.
         public var policy: String
-        public var callback: String?
+        public var webhookURL: String?
 
         public init(displayName: String, policy: String, callback: String?) {
             self.displayName = displayName
             self.policy = policy
-            self.callback = callback
+            self.webhookURL = callback
         }
     }
 
@@ -51,7 +51,7 @@ public enum Websites {
         public let users: Int64
         public let createdAt: Timestamp
         /// Nil where there is no callback.
-        public let standing: WebhookHealth?
+        public let health: WebhookHealth?
     }
 
     /// False when the name was given to a website before: a name is never given twice.
@@ -63,15 +63,16 @@ public enum Websites {
                 [
                     BoundStatement(
                         insertWebsite, .id(website.id), .text(website.name), .text(website.displayName),
-                        .text(website.policy), .text(website.callback?.url), .moment(website.createdAt), .id(operation)),
-                    BoundStatement(
-                        insertKey, .blob(website.keyThumbprint), .moment(website.createdAt), .id(website.id),
+                        .text(website.policy), .text(website.endpoint?.url), .timestamp(website.createdAt),
                         .id(operation)),
                     BoundStatement(
-                        auditWebsite, .id(operation), .moment(website.createdAt), .id(website.id), .id(operation)),
+                        insertKey, .blob(website.keyThumbprint), .timestamp(website.createdAt), .id(website.id),
+                        .id(operation)),
+                    BoundStatement(
+                        auditWebsite, .id(operation), .timestamp(website.createdAt), .id(website.id), .id(operation)),
                 ]
                     + WebhookEndpoints.steps(
-                        of: website.id, from: nil, to: website.callback?.url, website.callback?.secrets, as: operation))
+                        of: website.id, from: nil, to: website.endpoint?.url, website.endpoint?.secrets, as: operation))
         ) { rows in rows.happened }
     }
 
@@ -101,10 +102,12 @@ public enum Websites {
                 "website edit", operation, rows: [.website(website).signed],
                 [
                     BoundStatement(
-                        updateWebsite, .text(new.displayName), .text(new.policy), .text(new.callback), .id(operation),
-                        .id(website), .text(old.displayName), .text(old.policy), .text(old.callback)),
-                    BoundStatement(auditEdit, .id(operation), .moment(now), .id(website), .id(operation)),
-                ] + WebhookEndpoints.steps(of: website, from: old.callback, to: new.callback, secrets, as: operation))
+                        updateWebsite, .text(new.displayName), .text(new.policy), .text(new.webhookURL), .id(operation),
+                        .id(website), .text(old.displayName), .text(old.policy), .text(old.webhookURL)),
+                    BoundStatement(auditEdit, .id(operation), .timestamp(now), .id(website), .id(operation)),
+                ]
+                    + WebhookEndpoints.steps(
+                        of: website, from: old.webhookURL, to: new.webhookURL, secrets, as: operation))
         ) { rows in rows.happened }
     }
 }
@@ -118,8 +121,8 @@ extension Rows {
                     id: try row.id(0), name: try row.text(1),
                     traits: Websites.Traits(
                         displayName: try row.text(2), policy: try row.text(4), callback: try row.optionalText(5)),
-                    state: try row.text(3), users: try row.integer(6), createdAt: try row.moment(7),
-                    standing: try row.isNull(8) ? nil : row.standing(8)))
+                    state: try row.text(3), users: try row.integer(6), createdAt: try row.timestamp(7),
+                    health: try row.isNull(8) ? nil : row.health(8)))
         }
         return list
     }

@@ -3,11 +3,12 @@ import Relay
 import World
 
 extension Store: HeartbeatStore {
-    public func beat(_ relay: RelayID, at now: Timestamp) async throws(StoreFailure) -> [Heartbeat] {
+    public func sendHeartbeat(_ relay: RelayID, at now: Timestamp) async throws(StoreFailure) -> [Heartbeat] {
         let script = Script(
             "beat",
             writes: [
-                BoundStatement(moveBeat, .id(relay)), BoundStatement(firstBeat, .id(relay), .moment(now), .id(relay)),
+                BoundStatement(moveBeat, .id(relay)),
+                BoundStatement(firstBeat, .id(relay), .timestamp(now), .id(relay)),
             ],
             reads: [BoundStatement(beats)])
         return try await run(
@@ -18,14 +19,14 @@ extension Store: HeartbeatStore {
             })
     }
 
-    public func bury(_ relay: RelayID, at count: Int64?, now: Timestamp) async throws(StoreFailure) {
+    public func removeDeadRelay(_ relay: RelayID, at count: Int64?, now: Timestamp) async throws(StoreFailure) {
         let count = count.map { SQLValue.integer($0) } ?? .null
-        let (at, row) = (SQLValue.moment(now), [SQLValue.id(relay), count, count])
+        let (at, row) = (SQLValue.timestamp(now), [SQLValue.id(relay), count, count])
         let script = Script(
             "bury",
             writes: [
                 BoundStatement(holdRelay, values: row),
-                BoundStatement(freeErrands, values: [at, at, .id(relay), count] + row.dropLast()),
+                BoundStatement(freeEntries, values: [at, at, .id(relay), count] + row.dropLast()),
                 BoundStatement(freeChore, values: [.id(relay), count] + row.dropLast()),
                 BoundStatement(dropRelay, values: row),
             ])
@@ -51,7 +52,7 @@ private let holdRelay = Statement("UPDATE relay SET beat = beat WHERE " + thatRe
 private let ofThatRelay = " holder = ? AND (? IS NULL OR EXISTS (SELECT 1 FROM relay r WHERE r.id = ? AND r.beat = ?))"
 
 /// Each at its own time: callbacks have none but `call_at`.
-private let freeErrands = Statement(
+private let freeEntries = Statement(
     """
     UPDATE outbox SET due_at = CASE kind WHEN '\(WebhookRows.kind)' THEN due_at ELSE ? END,
     call_at = CASE kind WHEN '\(WebhookRows.kind)' THEN ? ELSE call_at END, holder = NULL, claim = NULL WHERE

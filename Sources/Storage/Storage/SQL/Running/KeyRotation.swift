@@ -18,8 +18,8 @@ extension Store: KeyRotationStore {
             })
     }
 
-    public func callbacks(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedSecrets] {
-        let read = BoundStatement(sealedCallbacks, .text(key), .integer(Int64(skipping)))
+    public func webhooks(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedSecrets] {
+        let read = BoundStatement(sealedEndpoints, .text(key), .integer(Int64(skipping)))
         return try await run(
             Query(script: Script("reseal", reads: [read])) { rows throws(StoreFailure) in
                 var secrets: [SealedSecrets] = []
@@ -31,7 +31,7 @@ extension Store: KeyRotationStore {
     /// Run twice, it changes nothing the second time.
     public func reseal(_ secrets: [ReencryptedSecrets]) async throws(StoreFailure) {
         let writes = secrets.map {
-            BoundStatement(sealCallbackAnew, .blob($0.new), .text($0.key), .id($0.website), .blob($0.old))
+            BoundStatement(resealEndpoint, .blob($0.new), .text($0.key), .id($0.website), .blob($0.old))
         }
         try await run(Query(script: Script("reseal", writes: writes)) { _ in () })
     }
@@ -49,7 +49,7 @@ extension Store: KeyRotationStore {
 public enum KeyUse {
     /// By the id of the key.
     public static let factors = counted(factorsByKey)
-    public static let callbacks = counted(callbacksByKey)
+    public static let webhooks = counted(endpointsByKey)
     /// Secrets of operations. They are not sealed anew, but dropped within a day.
     public static let operations = counted(secretsByKey)
 
@@ -81,11 +81,11 @@ private let sealedFactors = Statement(
 private let sealAnew = Statement("UPDATE factor SET secret = ?, sealed_by = ? WHERE id = ? AND secret = ?")
 
 /// One for each website.
-private let sealedCallbacks = Statement(
+private let sealedEndpoints = Statement(
     "SELECT website_id, secrets FROM callback WHERE sealed_by = ? ORDER BY website_id LIMIT 100 OFFSET ?")
-private let sealCallbackAnew = Statement(
+private let resealEndpoint = Statement(
     "UPDATE callback SET secrets = ?, sealed_by = ? WHERE website_id = ? AND secrets = ?")
-private let callbacksByKey = Statement("SELECT sealed_by, count(*) FROM callback GROUP BY sealed_by")
+private let endpointsByKey = Statement("SELECT sealed_by, count(*) FROM callback GROUP BY sealed_by")
 
 private let factorsByKey = Statement(
     "SELECT sealed_by, count(*) FROM factor WHERE sealed_by IS NOT NULL GROUP BY sealed_by")

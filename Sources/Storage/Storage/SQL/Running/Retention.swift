@@ -25,19 +25,19 @@ private enum ExpiredRowSearch {
     }
 
     static func find(_ rubbish: ExpiredRows) -> Query<Found> {
-        let before = SQLValue.moment(rubbish.before)
+        let before = SQLValue.timestamp(rubbish.before)
         let limit = SQLValue.integer(Int64(rubbish.limit))
         let step =
             switch rubbish.kind {
             case .answers: BoundStatement(findAnswers, before, limit)
             case .secrets: BoundStatement(findSecrets, before, limit)
-            case .tallies: BoundStatement(findTallies, .text(SMSCharge.day(rubbish.before)), limit)
+            case .smsUsage: BoundStatement(findTallies, .text(SMSCharge.day(rubbish.before)), limit)
             case .dead: BoundStatement(findDead, before, limit)
-            case .callbacks: BoundStatement(findCallbacks, before, limit)
+            case .webhooks: BoundStatement(findWebhooks, before, limit)
             case .activations: BoundStatement(findActivations, before, limit)
             case .codes: BoundStatement(findCodes, before, limit)
             case .challenges:
-                BoundStatement(findChallenges, .moment(Timestamp(milliseconds: rubbish.mark)), before, limit)
+                BoundStatement(findChallenges, .timestamp(Timestamp(milliseconds: rubbish.mark)), before, limit)
             case .audit: BoundStatement(findAudit, before, .integer(rubbish.mark), limit)
             }
         return Query(script: Script("tidy", reads: [step])) { rows throws(StoreFailure) in
@@ -45,13 +45,13 @@ private enum ExpiredRowSearch {
             found.isLast = rows[0].count < rubbish.limit
             found.count = rows[0].count
             switch rubbish.kind {
-            case .answers, .secrets, .tallies, .codes, .activations: break
-            case .dead, .callbacks:
+            case .answers, .secrets, .smsUsage, .codes, .activations: break
+            case .dead, .webhooks:
                 for row in rows[0] { found.ids.append(try row.value(0)) }
             case .challenges:
                 found.mark = rubbish.mark
                 for row in rows[0] {
-                    found.mark = try row.moment(1).milliseconds
+                    found.mark = try row.timestamp(1).milliseconds
                     if try row.bool(2) { found.ids.append(try row.value(0)) }
                 }
                 found.count = found.ids.count
@@ -74,16 +74,16 @@ private enum ExpiredRowSearch {
     /// Guarded by the chore: a relay that stood still meanwhile drops nothing.
     static func drop(_ rubbish: ExpiredRows, _ found: Found, by relay: RelayID) -> [BoundStatement] {
         guard found.count > 0 else { return [] }
-        let before = SQLValue.moment(rubbish.before)
+        let before = SQLValue.timestamp(rubbish.before)
         let (count, holder) = (SQLValue.integer(Int64(found.count)), SQLValue.id(relay))
         switch rubbish.kind {
         case .answers: return [BoundStatement(dropAnswers, before, holder, count)]
         case .secrets: return [BoundStatement(dropSecrets, before, holder, count)]
-        case .tallies: return [BoundStatement(dropTallies, .text(SMSCharge.day(rubbish.before)), holder, count)]
+        case .smsUsage: return [BoundStatement(dropTallies, .text(SMSCharge.day(rubbish.before)), holder, count)]
         case .activations: return [BoundStatement(dropActivations, before, holder, count)]
         case .codes: return [BoundStatement(dropCodes, before, holder, count)]
-        case .dead, .callbacks:
-            return all(found.ids).map { BoundStatement(dropErrands, values: $0 + [before, before, holder]) }
+        case .dead, .webhooks:
+            return all(found.ids).map { BoundStatement(dropEntries, values: $0 + [before, before, holder]) }
         case .challenges:
             return all(found.ids).flatMap { ids in
                 [dropSteps, dropSentCodes, dropChallenges].map { BoundStatement($0, values: ids + [holder]) }
@@ -138,12 +138,12 @@ private let findTallies = Statement("SELECT 1 FROM text_tally WHERE " + oldTalli
 private let dropTallies = Statement(first("text_tally", oldTallies, by: "period, scope"))
 
 private let findDead = Statement("SELECT id FROM outbox WHERE due_at IS NULL AND dead_at < ? LIMIT ?")
-private let findCallbacks = Statement(
+private let findWebhooks = Statement(
     """
     SELECT id FROM outbox WHERE due_at IS NULL AND dead_at IS NULL AND kind = 'callback' AND expires_at < ? LIMIT ?
     """)
 /// Not what an operator has had tried again since it was found.
-private let dropErrands = Statement(
+private let dropEntries = Statement(
     "DELETE FROM outbox WHERE id " + those
         + " AND (dead_at < ? OR (dead_at IS NULL AND kind = 'callback' AND expires_at < ?)) AND" + isMine)
 
