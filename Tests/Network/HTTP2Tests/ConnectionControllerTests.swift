@@ -7,7 +7,7 @@ import Testing
 @testable import HTTP2
 
 /// Does as the test says, and keeps what it was told.
-private final class TestKeeper: ServerController {
+private final class TestController: ServerController {
     struct Told: Sendable {
         var handled: [Int32] = []
         var closed: [Int32] = []
@@ -65,7 +65,7 @@ private let ok = Reply.now(Response(status: 200))
 /// What can be done with the connections of a server that is had in hand, seen by a peer of bare frames.
 struct ConnectionControllerTests {
     private func with<Value: Sendable>(
-        _ keeper: @escaping @Sendable () -> TestKeeper, _ body: @escaping @Sendable (TestServer) throws -> Value
+        _ keeper: @escaping @Sendable () -> TestController, _ body: @escaping @Sendable (TestServer) throws -> Value
     ) async throws -> Value {
         try await TestServer.with(tls: false, keeper: keeper) { _ in
             // The handler is asked for nothing.
@@ -92,9 +92,9 @@ struct ConnectionControllerTests {
     }
 
     @Test func goAwayIsSentBeforeSettings() async throws {
-        let told = Shared(TestKeeper.Told())
+        let told = Shared(TestController.Told())
         try await with {
-            TestKeeper(told, opened: { $0.goAway(lastStream: 0) }) { _, _ in ok }
+            TestController(told, opened: { $0.goAway(lastStream: 0) }) { _, _ in ok }
         } _: { server in
             let peer = RawPeer(port: server.port)
             peer.open()
@@ -110,9 +110,9 @@ struct ConnectionControllerTests {
     }
 
     @Test func streamsAboveGoAwayAreIgnored() async throws {
-        let told = Shared(TestKeeper.Told())
+        let told = Shared(TestController.Told())
         try await with {
-            TestKeeper(told) { stream, connection in
+            TestController(told) { stream, connection in
                 // The first waits; the second is the first that is not processed; the third comes in the same read.
                 guard stream == 3 else { return nil }
                 connection.goAway(lastStream: 1)
@@ -139,7 +139,7 @@ struct ConnectionControllerTests {
 
     @Test func streamLimitIsAnnouncedOnlyWhenChanged() async throws {
         try await with {
-            TestKeeper(opened: { $0.streamLimit = nil }) { stream, connection in
+            TestController(opened: { $0.streamLimit = nil }) { stream, connection in
                 connection.announce(streams: UInt32(stream) * 10)
                 return ok
             }
@@ -155,9 +155,9 @@ struct ConnectionControllerTests {
     }
 
     @Test func requestBeyondALoweredLimitIsRefused() async throws {
-        let told = Shared(TestKeeper.Told())
+        let told = Shared(TestController.Told())
         try await with {
-            TestKeeper(told) { _, connection in
+            TestController(told) { _, connection in
                 connection.announce(streams: 1)
                 return nil
             }
@@ -177,7 +177,7 @@ struct ConnectionControllerTests {
 
     @Test func resetAffectsOnlyItsStream() async throws {
         try await with {
-            TestKeeper { stream, connection in
+            TestController { stream, connection in
                 guard stream == 1 else { return ok }
                 connection.reset(1, .internalError)
                 return nil
@@ -208,9 +208,9 @@ struct ConnectionControllerTests {
     }
 
     @Test func frozenConnectionStaysOpenAndSilent() async throws {
-        let told = Shared(TestKeeper.Told())
+        let told = Shared(TestController.Told())
         try await with {
-            TestKeeper(told) { stream, connection in
+            TestController(told) { stream, connection in
                 guard stream == 3 else { return ok }
                 connection.freeze()
                 return ok
@@ -232,7 +232,7 @@ struct ConnectionControllerTests {
 
     @Test func ignoredConnectionStaysOpen() async throws {
         try await with {
-            TestKeeper(admission: { $0 == 1 ? .ignore : .serve }) { _, _ in ok }
+            TestController(admission: { $0 == 1 ? .ignore : .serve }) { _, _ in ok }
         } _: { server in
             let peer = RawPeer(port: server.port)
             peer.open()
@@ -243,7 +243,7 @@ struct ConnectionControllerTests {
 
     @Test(arguments: [true, false]) func connectionIsResetWithoutGoAway(atTheDoor: Bool) async throws {
         let code = try await with {
-            TestKeeper(admission: { _ in atTheDoor ? .cut : .serve }) { _, connection in
+            TestController(admission: { _ in atTheDoor ? .cut : .serve }) { _, connection in
                 connection.cut()
                 return nil
             }

@@ -19,7 +19,7 @@ import World
     /// another one has run the request meanwhile.
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func lateRunReturnsTheStoredSecret(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let other = try scene.rig.another()
         let fresh = scene.rig.relay.operations.new(isRepeatable: true)
         let second = try await scene.run(verb, as: other.operations.again(fresh.id), at: other)
@@ -31,7 +31,7 @@ import World
 
     @Test(arguments: [StoreKind.file, .mariadb], SecretVerb.allCases)
     func twoRelaysReturnTheSameSecret(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let beside = try await RelayRig(beside: scene.rig)
         let shop = scene.shop
         for round in 0..<3 where round == 0 || verb != .register {
@@ -70,7 +70,7 @@ import World
 
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func repeatedRequestAfterACrashReturnsTheSameSecret(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let request = IdempotentRequest(website: scene.shop.id, route: "r", key: "k", content: [])
         guard case .run(let fresh) = try await scene.rig.on({ try await $0.begin(request) }) else {
             throw RigFailure("the first time is no first time")
@@ -97,7 +97,7 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func operationSecretExpires(kind: StoreKind) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let operation = scene.rig.relay.operations.new(isRepeatable: true)
         _ = try await scene.run(.totp, as: operation)
         scene.rig.time.advance(by: Relay.keptFor)
@@ -113,7 +113,7 @@ import World
     /// Nobody can repeat a request without an Idempotency-Key, so nothing is kept for it.
     @Test(arguments: SecretVerb.allCases) func secretOfAnUnrepeatableOperationIsNotStored(verb: SecretVerb) async throws
     {
-        let scene = try await SecretScene(try await RelayRig(.memory))
+        let scene = try await StoredSecretFixture(try await RelayRig(.memory))
         let given = try await scene.run(verb, as: scene.rig.relay.operations.new())
         #expect(try scene.kept == 0)
         try await scene.check(given, of: verb)
@@ -121,7 +121,7 @@ import World
 
     /// A refused run stores nothing, and stands in nobody's way.
     @Test(arguments: StoreKind.all) func refusedOperationStoresNoSecret(kind: StoreKind) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let fresh = scene.rig.relay.operations.new(isRepeatable: true)
         try scene.rig.execute("UPDATE user SET state = 'frozen'")
         #expect(await refusal { try await scene.run(.totp, as: fresh) } != nil)
@@ -162,7 +162,7 @@ import World
     @Test(arguments: [StoreKind.file, .mariadb], SecretVerb.allCases)
     func rerunAfterALostCommitReturnsTheSameSecret(kind: StoreKind, verb: SecretVerb) async throws {
         for (isAfter, isRepeatable) in [(false, false), (false, true), (true, false), (true, true)] {
-            let scene = try await SecretScene(try await RelayRig(kind))
+            let scene = try await StoredSecretFixture(try await RelayRig(kind))
             let lost = LostCommit(isAfter: isAfter)
             let lossy = try Store.watched(
                 at: scene.rig.url, rows: RelayRig.rowAuthenticator(),
@@ -186,7 +186,7 @@ import World
     // MARK: Revocation codes
 
     @Test(arguments: StoreKind.all) func revocationCodeIsStoredForTenMinutes(kind: StoreKind) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let (rig, ada) = (scene.rig, scene.ada)
         let phone = try TestPhone(pushToken: "one")
         let first = try #require(await ada.bind(phone, ada.code).bound)
@@ -202,7 +202,7 @@ import World
 
     /// The same key with a further activation code is the same phone, under a new revocation code.
     @Test(arguments: StoreKind.all) func reboundPhoneGetsANewRevocationCode(kind: StoreKind) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let (rig, ada) = (scene.rig, scene.ada)
         let phone = try TestPhone(pushToken: "one")
         let first = try #require(await ada.bind(phone, ada.code).bound)

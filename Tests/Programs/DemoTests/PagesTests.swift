@@ -35,7 +35,7 @@ struct PagesTests {
     private let secret = RunSecret(theatre: 8000, randomness: SystemRandomness())
 
     private func gate() -> AccessGate {
-        AccessGate(pages: Inside(), house: PageResponder(files: [.baseCSS, .iconSVG, .phoneJS]), secret: secret)
+        AccessGate(pages: Inside(), responder: PageResponder(files: [.baseCSS, .iconSVG, .phoneJS]), secret: secret)
     }
 
     private func answer(_ path: String, _ query: String?, method: String = "GET", cookie: String? = nil) async

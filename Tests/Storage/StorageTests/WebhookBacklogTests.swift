@@ -27,7 +27,7 @@ import World
         return (try? rows.first?.integer(0)) ?? .max / 2
     }
 
-    private func fill(_ scene: CallScene, _ count: Int) async throws {
+    private func fill(_ scene: WebhookFixture, _ count: Int) async throws {
         let website = "x'\(Sample.id(1) as WebsiteID)'"
         try await scene.write(
             """
@@ -42,7 +42,7 @@ import World
     }
 
     @Test func largeWebhookBacklogSlowsNoOther() async throws {
-        let scene = try CallScene(.mariadb)
+        let scene = try WebhookFixture(.mariadb)
         for website in 1...2 { try await scene.addWebsite(website) }
         try await scene.write("SET max_recursive_iterations = 1000000")
         try await fill(scene, 100_000)
@@ -65,7 +65,7 @@ import World
             #expect(rows > 0 && rows < most, "\(what): \(rows)")
         }
         try await costs("websites", upTo: 100) {
-            let found = try await store.dueEndpoints(at: CallScene.now)
+            let found = try await store.dueEndpoints(at: WebhookFixture.now)
             #expect(found.count == 2)
         }
         try await costs("claim of another", upTo: 500) {
@@ -77,16 +77,17 @@ import World
             #expect(claimed.count == 4)
         }
         let settled = WebhookSettlement(
-            website: Sample.id(2), url: CallScene.url, relay: Sample.id(1), at: CallScene.now,
+            website: Sample.id(2), url: WebhookFixture.url, relay: Sample.id(1), at: WebhookFixture.now,
             effects: [.retry(Sample.id(1_000_000_000), at: Sample.later, failures: 1)], reason: nil, tried: .failed)
         try await costs("settle", upTo: 100) { _ = try await store.settle(settled, as: scene.operations.new()) }
         let claim = OutboxLease(
-            id: Sample.id(1), relay: Sample.id(1), now: CallScene.now, leasedUntil: Sample.later,
+            id: Sample.id(1), relay: Sample.id(1), now: WebhookFixture.now, leasedUntil: Sample.later,
             messagesLeasedUntil: Sample.later, limit: 100)
         try await costs("everything else that is due", upTo: 100) { _ = try await store.lease(claim) }
         // A third of them waits for later: each is looked at a few times, not once for every other.
         let recovered = WebhookSettlement(
-            website: Sample.id(1), url: CallScene.url, relay: Sample.id(1), at: CallScene.now, effects: [.recovered],
+            website: Sample.id(1), url: WebhookFixture.url, relay: Sample.id(1), at: WebhookFixture.now,
+            effects: [.recovered],
             reason: nil,
             tried: .nothing)
         try await costs("all of them hastened", upTo: 300_000) {

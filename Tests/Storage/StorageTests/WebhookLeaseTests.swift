@@ -10,7 +10,7 @@ import World
 /// The calls that a relay takes in hand.
 struct WebhookLeaseTests {
     @Test(arguments: Engine.allCases) func oldestDueWebhooksAreLeasedOnce(_ engine: Engine) async throws {
-        let scene = try CallScene(engine)
+        let scene = try WebhookFixture(engine)
         for website in 1...3 { try await scene.addWebsite(website) }
         try await scene.addRelay(1)
         for number in 10..<16 { try await scene.addWebhook(number, after: .seconds(number - 20)) }
@@ -26,22 +26,22 @@ struct WebhookLeaseTests {
         #expect(try await scene.websites(after: .seconds(1)) == [1, 3])
         // Nothing else of the relay's takes them up.
         let claim = OutboxLease(
-            id: Sample.id(1), relay: Sample.id(1), now: CallScene.now + .seconds(60), leasedUntil: Sample.later,
+            id: Sample.id(1), relay: Sample.id(1), now: WebhookFixture.now + .seconds(60), leasedUntil: Sample.later,
             messagesLeasedUntil: Sample.later, limit: 100)
         #expect(try await scene.store.lease(claim).rows.isEmpty)
     }
 
     /// A relay that lives keeps what it has in hand; of a dead one others take it, when it is buried or its lease is over.
     @Test(arguments: Engine.allCases) func webhooksOfADeadRelayAreLeasedByOthers(_ engine: Engine) async throws {
-        let scene = try CallScene(engine)
+        let scene = try WebhookFixture(engine)
         try await scene.addWebsite(1)
         for relay in 1...2 { try await scene.addRelay(relay) }
         try await scene.addWebhook(10)
         #expect(try await scene.claim(by: 1) == [10])
-        let over = CallScene.lease + .seconds(1)
+        let over = WebhookFixture.lease + .seconds(1)
         #expect(try await scene.claim(by: 2, after: over) == [])
         #expect(try await scene.claim(by: 1, after: over) == [10])
-        try await scene.store.removeDeadRelay(Sample.id(1), at: nil, now: CallScene.now)
+        try await scene.store.removeDeadRelay(Sample.id(1), at: nil, now: WebhookFixture.now)
         #expect(try await scene.claim(by: 2) == [10])
         // Relay 3 was buried before it took it.
         try await scene.addWebhook(11)
@@ -53,7 +53,7 @@ struct WebhookLeaseTests {
     }
 
     @Test(arguments: Engine.allCases) func laterWebhookWaitsForTheChallengesEnd(_ engine: Engine) async throws {
-        let scene = try CallScene(engine)
+        let scene = try WebhookFixture(engine)
         try await scene.addWebsite(1)
         for end in [10, 20, 30] {
             try await scene.addWebhook(end + 1, challenge: end, place: 1, after: .seconds(-1))
@@ -62,7 +62,7 @@ struct WebhookLeaseTests {
         // One by one: what waits stands in nobody's way.
         #expect(Set(try await scene.claim(limit: 1) + scene.claim(limit: 1) + scene.claim(limit: 1)) == [10, 20, 30])
         #expect(try await scene.claim() == [])
-        let due = CallScene.now + .seconds(5)
+        let due = WebhookFixture.now + .seconds(5)
         try await scene.settle([.delivered(Sample.id(10))])
         try await scene.settle([.dead(Sample.id(20), failures: 8)])
         try await scene.settle([.retry(Sample.id(30), at: due, failures: 1)])
@@ -72,7 +72,7 @@ struct WebhookLeaseTests {
     }
 
     @Test(arguments: Engine.allCases) func disabledEndpointHasNoDueWebhooks(_ engine: Engine) async throws {
-        let scene = try CallScene(engine)
+        let scene = try WebhookFixture(engine)
         for website in 1...3 {
             try await scene.addWebsite(website)
             try await scene.addWebhook(website * 10, to: website)
@@ -86,7 +86,7 @@ struct WebhookLeaseTests {
     }
 
     @Test(arguments: Engine.allCases) func leasedWebhookContainsItsData(_ engine: Engine) async throws {
-        let scene = try CallScene(engine)
+        let scene = try WebhookFixture(engine)
         let (store, url) = (scene.store, scene.database.url)
         try await Sample.fill(store, at: url)
         try await scene.write("UPDATE website SET callback = 'https://shop.example/hook', name = 'mill'")
@@ -121,7 +121,7 @@ struct WebhookLeaseTests {
 
     /// Whatever two relays claim at the same moment, each call is in the hand of one.
     @Test(.mayBlock) func twoRelaysNeverLeaseTheSameWebhook() async throws {
-        let scene = try CallScene(.mariadb)
+        let scene = try WebhookFixture(.mariadb)
         let other = try scene.database.open(options: .patient)
         defer { other.close() }
         try await scene.addWebsite(1)
@@ -139,9 +139,9 @@ struct WebhookLeaseTests {
     }
 
     @Test(arguments: Engine.allCases) func webhookBacklogIsCounted(_ engine: Engine) async throws {
-        let scene = try CallScene(engine)
+        let scene = try WebhookFixture(engine)
         #expect(
-            try await scene.store.webhookBacklog(at: CallScene.now)
+            try await scene.store.webhookBacklog(at: WebhookFixture.now)
                 == WebhookBacklog(oldestDue: nil, dead: 0, disabled: 0, websites: 0))
         for website in 1...2 { try await scene.addWebsite(website) }
         try await scene.addWebhook(10, after: .seconds(-7))
@@ -150,8 +150,8 @@ struct WebhookLeaseTests {
         try await scene.write(
             "UPDATE callback SET state = 'disabled' WHERE website_id = x'\(Sample.id(2) as WebsiteID)'")
         #expect(
-            try await scene.store.webhookBacklog(at: CallScene.now)
-                == WebhookBacklog(oldestDue: CallScene.now - .seconds(9), dead: 0, disabled: 1, websites: 2))
+            try await scene.store.webhookBacklog(at: WebhookFixture.now)
+                == WebhookBacklog(oldestDue: WebhookFixture.now - .seconds(9), dead: 0, disabled: 1, websites: 2))
         // Dead ones, of whomever.
         for number in [10, 11, 20] {
             try await scene.write(
@@ -161,10 +161,10 @@ struct WebhookLeaseTests {
                 """)
         }
         #expect(
-            try await scene.store.webhookBacklog(at: CallScene.now)
+            try await scene.store.webhookBacklog(at: WebhookFixture.now)
                 == WebhookBacklog(oldestDue: nil, dead: 3, disabled: 1, websites: 2))
         // What is due later is not late.
         try await scene.addWebhook(12, after: .seconds(1))
-        #expect(try await scene.store.webhookBacklog(at: CallScene.now).oldestDue == nil)
+        #expect(try await scene.store.webhookBacklog(at: WebhookFixture.now).oldestDue == nil)
     }
 }

@@ -6,13 +6,13 @@ import Testing
 /// `twoefayd` and `twoefay-keys` as they were built, each in its process.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct KeyProcessTests {
     @Test func relayWithoutKeyFilesBindsPhones() async throws {
-        let setting = try await KeyScene.start()
+        let setting = try await KeyProcessFixture.start()
         let (scene, keys) = (setting.scene, setting.keys)
         try await keys.logged("event=keys.unwrapped process=\(scene.relay.pid) ")
         let (token, phone) = try await scene.enrol("anna")
         try await keys.logged("event=keys.issued device=\(phone.device) process=\(scene.relay.pid)")
         #expect(try await phone.approve(try await scene.login(token)).status == 200)
-        let open = KeyScene.openFiles(of: scene.relay.pid)
+        let open = KeyProcessFixture.openFiles(of: scene.relay.pid)
         #expect(!open.isEmpty)
         for name in ["master.key", "device-ca.key"] { #expect(!open.contains { $0.contains(name) }, "\(open)") }
         #expect(TemporaryDirectory.mode(of: setting.socket) == 0o600)
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func loginsGoOnWhileTheServiceIsAway() async throws {
-        var setting = try await KeyScene.start()
+        var setting = try await KeyProcessFixture.start()
         let scene = setting.scene
         let (token, phone) = try await scene.enrol("anna")
         await setting.keys.end(SIGKILL)
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func relayWithoutTheServiceDoesNotStart() async throws {
-        let setting = try await KeyScene.start()
+        let setting = try await KeyProcessFixture.start()
         await setting.scene.relay.stop()
         await setting.keys.end(SIGKILL)
         let ended = try await Child.run(
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func keyProcessIsRestrictedToo() async throws {
-        let setting = try await KeyScene.start()
+        let setting = try await KeyProcessFixture.start()
         let status = try TextFile.read("/proc/\(setting.keys.pid)/status")
         #expect(status.contains("Seccomp:\t\(Sanitizer.isOn ? 0 : 2)\n"), "\(status)")
         let limits = try TextFile.read("/proc/\(setting.keys.pid)/limits").split(separator: "\n")
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test func keyProcessReloadsFilesOnSIGHUP() async throws {
-        let setting = try await KeyScene.start()
+        let setting = try await KeyProcessFixture.start()
         let (scene, keys) = (setting.scene, setting.keys)
         keys.signal(SIGHUP)
         let failed = try await keys.logged("event=keys.reload ")
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test func changeOfTheSettingWaitsForARestart() async throws {
-        let setting = try await KeyScene.start()
+        let setting = try await KeyProcessFixture.start()
         let scene = setting.scene
         try scene.relay.change { try $0.set("keys", to: "unix:elsewhere") }
         scene.relay.signal(SIGHUP)

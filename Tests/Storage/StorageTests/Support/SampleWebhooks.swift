@@ -48,7 +48,7 @@ extension Sample {
             id: id(9050), relay: relay, website: caller, now: now, leasedUntil: later, limit: 4)
         _ = try await store.leaseWebhooks(claim)
         try await store.setAside(id(39_999), by: relay, at: now)
-        let dead = FailedErrands.dead(id(39_999), by: relay, at: now)
+        let dead = FailedEntries.dead(id(39_999), by: relay, at: now)
         _ = try await store.run(Script("set aside", writes: [dead]))
         let effects: [[WebhookSettlement.Effect]] = [
             [.retry(id(30_001), at: later, failures: 1)], [.dead(id(30_002), failures: 8), .disabled(.failures)],

@@ -8,7 +8,7 @@ import World
 @testable import Storage
 
 /// A store with websites that are called, and calls to them by number.
-final class CallScene: Sendable {
+final class WebhookFixture: Sendable {
     static let now = Sample.now
     /// Where the websites are called.
     static let url = "https://shop.example/hook"
@@ -106,7 +106,8 @@ final class CallScene: Sendable {
 
     @discardableResult
     func settle(
-        _ effects: [WebhookSettlement.Effect], by relay: Int = 1, of website: Int = 1, at url: String = CallScene.url,
+        _ effects: [WebhookSettlement.Effect], by relay: Int = 1, of website: Int = 1,
+        at url: String = WebhookFixture.url,
         after delay: Duration = .zero, _ tried: WebhookSettlement.EndpointResult = .nothing, reason: String? = nil,
         as operation: Domain.Operation? = nil
     ) async throws -> Bool {

@@ -43,14 +43,14 @@ final class KeyProcess: Sendable {
 }
 
 /// A relay whose keys are in another process, with the files of the keys put away while that one does not start.
-struct KeyScene {
+struct KeyProcessFixture {
     let scene: Fixture
     private(set) var keys: KeyProcess
     let socket: String
 
     private static let files = ["master.key", "device-ca.key"]
 
-    static func start() async throws -> KeyScene {
+    static func start() async throws -> KeyProcessFixture {
         let scene = try await Fixture.start()
         await scene.relay.stop()
         let socket = scene.relay.file("keys/socket")
@@ -59,7 +59,7 @@ struct KeyScene {
         let keys = try await KeyProcess.start(scene.relay.settings)
         try putAway(scene)
         try await scene.relay.restart()
-        return KeyScene(scene: scene, keys: keys, socket: socket)
+        return KeyProcessFixture(scene: scene, keys: keys, socket: socket)
     }
 
     mutating func restartKeys() async throws {

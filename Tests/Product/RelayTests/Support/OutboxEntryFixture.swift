@@ -7,7 +7,7 @@ import World
 @testable import Relay
 
 /// Three users of one shop, and one due row of the outbox about each of them.
-struct ErrandScene {
+struct OutboxEntryFixture {
     enum Kind: String, CaseIterable {
         case callback, push, mail, sms, next, expiry
     }

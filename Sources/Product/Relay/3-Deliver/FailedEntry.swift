@@ -8,16 +8,16 @@ import World
 /// The rows of a claim: those that were read, and those that were not.
 public struct ClaimedRows<Row: Sendable>: Sendable {
     public var rows: [Row]
-    public var failed: [FailedErrand]
+    public var failed: [FailedEntry]
 
-    public init(_ rows: [Row] = [], failed: [FailedErrand] = []) {
+    public init(_ rows: [Row] = [], failed: [FailedEntry] = []) {
         self.rows = rows
         self.failed = failed
     }
 }
 
 /// A row of the outbox that was claimed and could not be read.
-public struct FailedErrand: Sendable, Equatable {
+public struct FailedEntry: Sendable, Equatable {
     public let id: OutboxEntryID
     public let failure: StoreFailure
 
@@ -39,7 +39,7 @@ extension StoreFailure {
 
 extension Relay {
     /// Reports rows that a claim could not read, and sets them aside.
-    func setAside(_ failed: [FailedErrand], _ what: String) async {
+    func setAside(_ failed: [FailedEntry], _ what: String) async {
         for errand in failed {
             _ = report(what, errand.failure)
             await setAside(errand.id)

@@ -40,7 +40,7 @@ enum SecretVerb: CaseIterable {
 }
 
 /// Ada at a shop that needs nobody's approval.
-struct SecretScene {
+struct StoredSecretFixture {
     let rig: RelayRig
     let ada: Person
     var shop: Website { ada.website }

@@ -19,7 +19,7 @@ extension Store {
                 found.rows += try await run(each(id))
             } catch {
                 guard error.mayBeOfOneRow else { throw error }
-                found.failed.append(FailedErrand(id, error))
+                found.failed.append(FailedEntry(id, error))
             }
         }
         return found
@@ -28,10 +28,10 @@ extension Store {
     public func setAside(_ errand: OutboxEntryID, by relay: RelayID, at now: Timestamp) async throws(StoreFailure) {
         let step: BoundStatement
         if try await isForged(errand) {
-            step = FailedErrands.dead(errand, by: relay, at: now)
+            step = FailedEntries.dead(errand, by: relay, at: now)
         } else {
-            let pause = try await run(FailedErrands.pause(errand, at: now))
-            step = FailedErrands.waiting(errand, by: relay, until: now + pause)
+            let pause = try await run(FailedEntries.pause(errand, at: now))
+            step = FailedEntries.waiting(errand, by: relay, until: now + pause)
         }
         try await run(Query(script: Script("set aside", writes: [step])) { _ in () })
     }
@@ -47,7 +47,7 @@ extension Store {
 
 /// Rows of the outbox that are taken out of the way of others. The statements look for what this relay holds or nobody
 /// does: if another relay has taken the row meanwhile, it goes on.
-enum FailedErrands {
+enum FailedEntries {
     /// The reason of a dead row, for operators.
     private static let forged = "forged"
 

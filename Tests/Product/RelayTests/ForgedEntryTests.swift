@@ -8,14 +8,14 @@ import World
 
 /// Somebody changes or plants rows of the outbox, or rows that these rely on. Each such row stops
 /// only itself.
-@Suite(.timeLimit(.minutes(5)), .mayBlock) struct ForgedErrandTests {
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct ForgedEntryTests {
     private static let zeros = String(repeating: "00", count: 16)
 
     // MARK: Rows of the outbox
 
-    @Test(arguments: StoreKind.all, ErrandScene.Kind.allCases)
-    func aForgedRowBetweenGenuineOnesIsDead(kind: StoreKind, what: ErrandScene.Kind) async throws {
-        let scene = try await ErrandScene(kind, what)
+    @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases)
+    func aForgedRowBetweenGenuineOnesIsDead(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
+        let scene = try await OutboxEntryFixture(kind, what)
         let rig = scene.rig
         try rig.forge("UPDATE outbox SET counter = 99 WHERE \(scene.isSecond)")
         for _ in 0..<3 { try await scene.round() }
@@ -28,9 +28,9 @@ import World
         #expect(rig.forgeries == ["outbox \(try scene.ids()[1])"])
     }
 
-    @Test(arguments: StoreKind.all, ErrandScene.Kind.allCases)
-    func aForgedRowIsListedCountedAndDropped(kind: StoreKind, what: ErrandScene.Kind) async throws {
-        let scene = try await ErrandScene(kind, what)
+    @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases)
+    func aForgedRowIsListedCountedAndDropped(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
+        let scene = try await OutboxEntryFixture(kind, what)
         let rig = scene.rig
         try rig.forge("UPDATE outbox SET counter = 99 WHERE \(scene.isSecond)")
         try await scene.round()
@@ -49,9 +49,9 @@ import World
     }
 
     /// An operator who vouches for it can have it done.
-    @Test(arguments: StoreKind.all, ErrandScene.Kind.allCases)
-    func aForgedRowIsReplayedOnceItIsAdopted(kind: StoreKind, what: ErrandScene.Kind) async throws {
-        let scene = try await ErrandScene(kind, what)
+    @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases)
+    func aForgedRowIsReplayedOnceItIsAdopted(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
+        let scene = try await OutboxEntryFixture(kind, what)
         let rig = scene.rig
         try rig.forge("UPDATE outbox SET counter = 99 WHERE \(scene.isSecond)")
         try await scene.round()
@@ -69,9 +69,9 @@ import World
     }
 
     /// A row that no relay wrote, with the ids of a genuine one.
-    @Test(arguments: StoreKind.all, ErrandScene.Kind.allCases)
-    func aPlantedRowIsDead(kind: StoreKind, what: ErrandScene.Kind) async throws {
-        let scene = try await ErrandScene(kind, what)
+    @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases)
+    func aPlantedRowIsDead(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
+        let scene = try await OutboxEntryFixture(kind, what)
         try scene.rig.forge(
             """
             INSERT INTO outbox (id, kind, event, user_id, website_id, place, call_at, challenge_id, device_id, factor_id,
@@ -85,9 +85,9 @@ import World
     }
 
     /// Another relay may know the key: only a row that no key has signed is dead.
-    @Test(arguments: StoreKind.all, ErrandScene.Kind.allCases)
-    func aRowUnderAnUnknownKeyIsKept(kind: StoreKind, what: ErrandScene.Kind) async throws {
-        let scene = try await ErrandScene(kind, what)
+    @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases)
+    func aRowUnderAnUnknownKeyIsKept(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
+        let scene = try await OutboxEntryFixture(kind, what)
         let mac = try scene.rig.text("SELECT hex(mac) FROM outbox WHERE \(scene.isSecond)")
         try scene.rig.forge("UPDATE outbox SET mac = x'ffffffff\(mac.dropFirst(8))' WHERE \(scene.isSecond)")
         for _ in 0..<2 { try await scene.round() }
@@ -101,9 +101,9 @@ import World
     // MARK: Rows that these rely on
 
     /// It is kept until the row is repaired, with growing pauses, and uses up none of its tries.
-    @Test(arguments: StoreKind.all, ErrandScene.Kind.allCases.filter { $0 != .expiry })
-    func aRowThatReliesOnAForgedOneWaits(kind: StoreKind, what: ErrandScene.Kind) async throws {
-        let scene = try await ErrandScene(kind, what)
+    @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases.filter { $0 != .expiry })
+    func aRowThatReliesOnAForgedOneWaits(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
+        let scene = try await OutboxEntryFixture(kind, what)
         let rig = scene.rig
         let relied = try scene.relied()
         let kept = try rig.text("SELECT \(relied.column) FROM \(relied.table) WHERE \(relied.condition)")
@@ -149,9 +149,9 @@ import World
     }
 
     /// The same of the key of a row: it is never done, and the rows beside it are.
-    @Test(arguments: ErrandScene.Kind.allCases)
-    func aRowWithoutAnIDStopsOnlyItself(what: ErrandScene.Kind) async throws {
-        let scene = try await ErrandScene(.file, what)
+    @Test(arguments: OutboxEntryFixture.Kind.allCases)
+    func aRowWithoutAnIDStopsOnlyItself(what: OutboxEntryFixture.Kind) async throws {
+        let scene = try await OutboxEntryFixture(.file, what)
         try scene.rig.forge("UPDATE outbox SET id = 'no id' WHERE \(scene.isSecond)")
         for _ in 0..<3 { try await scene.round() }
         #expect(try scene.done() == [true, false, true])
@@ -159,7 +159,7 @@ import World
 
     /// An expiry only takes away: a login that is not genuine has its end like any other.
     @Test(arguments: StoreKind.all) func aForgedLoginExpires(kind: StoreKind) async throws {
-        let scene = try await ErrandScene(kind, .expiry)
+        let scene = try await OutboxEntryFixture(kind, .expiry)
         let relied = try scene.relied()
         try scene.rig.forge("UPDATE challenge SET \(relied.column) = '\(relied.forged)' WHERE \(relied.condition)")
         try await scene.round()
@@ -169,9 +169,9 @@ import World
     }
 
     /// Words that no relay knows, in columns that no MAC covers.
-    @Test(arguments: StoreKind.all, ErrandScene.Unreadable.allCases)
-    func aRowThatCannotBeReadStopsOnlyItself(kind: StoreKind, what: ErrandScene.Unreadable) async throws {
-        let scene = try await ErrandScene(kind, what.kind)
+    @Test(arguments: StoreKind.all, OutboxEntryFixture.Unreadable.allCases)
+    func aRowThatCannotBeReadStopsOnlyItself(kind: StoreKind, what: OutboxEntryFixture.Unreadable) async throws {
+        let scene = try await OutboxEntryFixture(kind, what.kind)
         let (change, back) = try scene.unreadable(what)
         try scene.rig.forge(change)
         for _ in 0..<2 { try await scene.round() }
